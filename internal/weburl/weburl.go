@@ -4,6 +4,7 @@ package weburl
 
 import (
 	"errors"
+	"net/netip"
 	"strings"
 
 	whatwg "github.com/nlnwa/whatwg-url/url"
@@ -136,6 +137,25 @@ func (u URL) RequestTarget() string { return u.s[u.pathStart:] }
 // Domain returns the registrable domain of the host (public suffix list), or the host itself when it has
 // none (addresses, single labels, public suffixes).
 func (u URL) Domain() string { return u.Host() }
+
+// WithoutUserinfo returns u without user name and password.
+func (u URL) WithoutUserinfo() URL {
+	start := len(u.Scheme()) + 3
+	if u.hostStart == 0 || int(u.hostStart) == start {
+		return u
+	}
+	v, _ := Reparse(u.s[:start] + u.s[u.hostStart:])
+	return v
+}
+
+// IsIP reports whether the host is an IP address.
+func (u URL) IsIP() bool { _, ok := u.Addr(); return ok }
+
+// Addr returns the host as an address when it is one.
+func (u URL) Addr() (netip.Addr, bool) {
+	a, err := netip.ParseAddr(strings.Trim(u.Host(), "[]"))
+	return a, err == nil
+}
 
 // KeyRules says what the key form drops. The zero value is the default: everything on.
 type KeyRules struct {
