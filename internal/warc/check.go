@@ -1,0 +1,202 @@
+package warc
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Severity grades a Problem.
+type Severity uint8
+
+const (
+	Warning Severity = iota // against advice or old custom; tools cope
+	Fault                   // against the standard, or damage
+)
+
+func (s Severity) String() string {
+	if s == Warning {
+		return "warning"
+	}
+	return "fault"
+}
+
+// Problem is one finding.
+type Problem struct {
+	Offset   int64 // of the record, or of its gzip member
+	Severity Severity
+	What     string
+}
+
+func (p Problem) String() string {
+	return fmt.Sprintf("offset %d: %v: %s", p.Offset, p.Severity, p.What)
+}
+
+// Report is what a check found.
+type Report struct {
+	Records  int
+	ByType   map[Type]int
+	Bytes    int64 // of the file, up to where it could be read
+	Digests  int   // verified
+	Faults   int
+	Warnings int
+	FirstBad int64     // offset of the first fault, or -1
+	Problems []Problem // the first MaxProblems
+}
+
+// OK reports whether there are no faults.
+func (r *Report) OK() bool { return r.Faults == 0 }
+
+// MaxProblems is how many findings a Report lists; it counts all of them.
+const MaxProblems = 1000
+
+// maxIDs bounds the memory for record ids of a Checker, about 100 bytes each. Beyond it duplicate ids and
+// references go unchecked.
+const maxIDs = 1 << 20
+
+// Checker checks the files of one archive, one after the other: what a revisit refers to may lie in an
+// earlier file.
+type Checker struct {
+	seen map[string]original
+	rep  *Report
+}
+
+// original is what a reference to a record is compared with.
+type original struct{ uri, date, payload string }
+
+// NewChecker returns a checker of an archive.
+func NewChecker() *Checker { return &Checker{seen: map[string]original{}} }
+
+// Check reads every byte of one file of which nothing else is known.
+func Check(r io.Reader) Report { return NewChecker().Check(r) }
+
+// Check reads every byte of the next file of the archive.
+func (c *Checker) Check(r io.Reader) Report {
+	rep := &Report{ByType: map[Type]int{}, FirstBad: -1}
+	c.rep = rep
+	z := NewReader(r)
+	z.onNote = rep.add
+	for {
+		e, err := z.Next()
+		if err == nil {
+			err = c.entry(e)
+		}
+		rep.Bytes = z.file.pos()
+		if err == io.EOF {
+			return *rep
+		}
+		if err != nil {
+			rep.add(offsetOf(err, rep.Bytes), Fault, err.Error())
+			return *rep
+		}
+	}
+}
+
+func offsetOf(err error, otherwise int64) int64 {
+	var f *FormatError
+	if errors.As(err, &f) {
+		return f.Offset
+	}
+	return otherwise
+}
+
+func (r *Report) add(offset int64, s Severity, what string) {
+	if s == Warning {
+		r.Warnings++
+	} else {
+		r.Faults++
+		if r.FirstBad < 0 || offset < r.FirstBad {
+			r.FirstBad = offset
+		}
+	}
+	if len(r.Problems) < MaxProblems {
+		r.Problems = append(r.Problems, Problem{offset, s, what})
+	}
+}
+
+// entry checks one record and reads it to its end.
+func (c *Checker) entry(e *Entry) error {
+	c.rep.Records++
+	c.rep.ByType[e.Type()]++
+	fault := func(format string, args ...any) { c.rep.add(e.Offset, Fault, fmt.Sprintf(format, args...)) }
+	warn := func(format string, args ...any) { c.rep.add(e.Offset, Warning, fmt.Sprintf(format, args...)) }
+	checkHeader(e.Header, fault, warn)
+	c.checkReferences(e.Header, fault)
+	if err := c.checkDigests(e, fault); err != nil {
+		return err
+	}
+	_, err := e.Length()
+	return err
+}
+
+// checkDigests reads the block and compares the digests that the header promises.
+func (c *Checker) checkDigests(e *Entry, fault func(string, ...any)) error {
+	parse := func(name string) *digest {
+		label := e.Get(name)
+		if label == "" {
+			return nil
+		}
+		d, err := parseDigest(label)
+		if err != nil {
+			fault("%s: %v", name, err)
+		}
+		return d
+	}
+	whole, body := parse("WARC-Block-Digest"), parse("WARC-Payload-Digest")
+	if e.Type() == Revisit || e.Get("WARC-Segment-Number") != "" {
+		body = nil // of a payload that is not, or not all, in this record
+	}
+	sinks := []io.Writer{io.Discard}
+	if whole != nil {
+		sinks = append(sinks, whole.hash)
+	}
+	var entity *digest
+	if body != nil {
+		entity, _ = parseDigest(body.label)
+		if strings.HasPrefix(strings.ToLower(e.Get("Content-Type")), "application/http") {
+			sinks = append(sinks, &payload{wire: body.hash, entity: entity.hash})
+		} else {
+			sinks = append(sinks, body.hash)
+		}
+	}
+	if _, err := io.Copy(io.MultiWriter(sinks...), e.Block); err != nil {
+		return err
+	}
+	if whole != nil {
+		c.rep.Digests++
+		if !whole.matches() {
+			fault("block digest differs from %s", whole.label)
+		}
+	}
+	if body != nil {
+		c.rep.Digests++
+		if !body.matches() && !entity.matches() {
+			fault("payload digest differs from %s", body.label)
+		}
+	}
+	return nil
+}
+
+// checkReferences compares a revisit with its original, and finds ids used twice.
+func (c *Checker) checkReferences(h *Header, fault func(string, ...any)) {
+	id, digest := h.ID(), h.Get("WARC-Payload-Digest")
+	if _, twice := c.seen[id]; twice {
+		fault("record id %s is used twice", id)
+	} else if len(c.seen) < maxIDs && id != "" {
+		c.seen[id] = original{h.TargetURI(), h.Get("WARC-Date"), digest}
+	}
+	o, known := c.seen[bare(h.Get("WARC-Refers-To"))]
+	if h.Type() != Revisit || !known {
+		return
+	}
+	if strings.HasSuffix(h.Get("WARC-Profile"), "identical-payload-digest") && digest != "" && o.payload != "" && digest != o.payload {
+		fault("revisit has payload digest %s, its original %s", digest, o.payload)
+	}
+	if uri := bare(h.Get("WARC-Refers-To-Target-URI")); uri != "" && uri != o.uri {
+		fault("revisit refers to %s, but that record is of %s", uri, o.uri)
+	}
+	if date := h.Get("WARC-Refers-To-Date"); date != "" && date != o.date {
+		fault("revisit refers to a record of %s, but its date is %s", date, o.date)
+	}
+}
