@@ -236,7 +236,7 @@ func (c *Cache) Snapshot(origin string) (Entry, bool) {
 	if !ok {
 		return Entry{}, false
 	}
-	e := at.Value.(*state).entry
+	e := at.Value.(*state).snapshot()
 	return e, !e.FetchedAt.IsZero() || e.Errors > 0
 }
 

@@ -43,9 +43,11 @@ func (e Entry) Marshal() []byte {
 	b = appendTime(b, e.Until)
 	b = binary.AppendVarint(b, int64(e.LastStatus))
 	b = appendString(b, string(e.Body))
-	binary.BigEndian.PutUint32(b[1:], checksum(b[5:]))
+	putChecksum(b)
 	return b
 }
+
+func putChecksum(b []byte) { binary.BigEndian.PutUint32(b[1:], checksum(b[5:])) }
 
 // Unmarshal reads what Marshal wrote; any damage is ErrCorrupt.
 func Unmarshal(b []byte) (Entry, error) {

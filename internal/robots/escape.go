@@ -88,5 +88,5 @@ func unhex(c byte) byte {
 	if c <= '9' {
 		return c - '0'
 	}
-	return c|0x20 - 'a' + 10
+	return (c | 0x20) - 'a' + 10
 }

@@ -52,7 +52,7 @@ func Parse(body []byte, agent string) *Rules {
 		n++
 		g.add(line, n)
 	}
-	return g.compile(len(text), hash)
+	return g.compile(text, hash)
 }
 
 // whole drops the last line of a text that fills MaxBytes and so was probably cut: half a rule could allow
@@ -250,7 +250,7 @@ func (g *groups) sitemap(value string) {
 	g.sitemaps = append(g.sitemaps, value)
 }
 
-func (g *groups) compile(size int, hash uint64) *Rules {
+func (g *groups) compile(text string, hash uint64) *Rules {
 	list, d := g.any, g.anyDelay
 	if g.everNamed {
 		list, d = g.named, g.namedDelay
@@ -258,7 +258,7 @@ func (g *groups) compile(size int, hash uint64) *Rules {
 	list = withDirectories(list)
 	r := &Rules{
 		sitemaps: g.sitemaps, delay: d.value, hasDelay: d.set,
-		size: size, hash: hash, version: versionOf(hash),
+		text: text, hash: hash, version: versionOf(hash),
 	}
 	wire, _ := rewrite(list, wirePattern)
 	meaning, differs := rewrite(wire, meaningPattern)

@@ -51,7 +51,7 @@ type Rules struct {
 	delay    time.Duration
 	hasDelay bool
 	denyAll  bool
-	size     int // bytes of the body, which the rules keep alive
+	text     string // the body; patterns are parts of it
 	hash     uint64
 	version  string
 }
@@ -126,7 +126,7 @@ func versionOf(hash uint64) string { return fmt.Sprintf("%016x", hash) }
 // cost estimates the bytes the rules keep alive: the text, which patterns are part of, and the rules.
 func (r *Rules) cost() int64 {
 	const perRule = 96 // a rule and its share of a node
-	n := r.size
+	n := len(r.text)
 	for _, x := range []*index{r.wire, r.meaning} {
 		for i := range x.nodes {
 			n += perRule * (1 + len(x.nodes[i].rules))

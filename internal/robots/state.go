@@ -10,7 +10,7 @@ import (
 
 // state is what a cache knows of one origin; its mutex guards it.
 type state struct {
-	entry   Entry
+	entry   Entry        // without its body, which the rules hold
 	home    weburl.URL   // the robots.txt of the origin
 	hops    []weburl.URL // redirects followed in the fetch under way
 	rules   *Rules       // compiled from the entry; nil: there is no copy
@@ -93,7 +93,6 @@ func (s *state) fresh(now time.Time, age time.Duration) bool {
 
 // succeed ends a fetch with the word of a server: a copy, or none.
 func (s *state) succeed(status int, body []byte, now time.Time, agent string) {
-	body = slices.Clone(body[:min(len(body), MaxBytes)])
 	s.entry = Entry{Origin: s.entry.Origin, FetchedAt: now, Status: status, Body: body}
 	s.compile(agent)
 }
@@ -108,6 +107,7 @@ func (s *state) compile(agent string) {
 	default:
 		s.rules = AllowAll()
 	}
+	s.entry.Body = nil
 }
 
 // adopt takes over the copy of another origin, with its age.
@@ -129,10 +129,19 @@ func (s *state) fail(status int, rest time.Duration, now time.Time) {
 	s.entry.Until = now.Add(rest)
 }
 
-// cost estimates the bytes kept: the body, its copy under the rules, and the rules.
+// snapshot returns the entry with its body.
+func (s *state) snapshot() Entry {
+	e := s.entry
+	if s.rules != nil && s.rules.text != "" {
+		e.Body = []byte(s.rules.text)
+	}
+	return e
+}
+
+// cost estimates the bytes kept.
 func (s *state) cost() int64 {
 	const fixed = 512 // maps, list element, structs
-	n := int64(fixed + len(s.entry.Body))
+	n := int64(fixed)
 	if s.rules != nil {
 		n += s.rules.cost()
 	}
