@@ -1,0 +1,76 @@
+package frontier
+
+import "time"
+
+// Phase is what a host does at the moment.
+type Phase uint8
+
+const (
+	Idle       Phase = iota // nothing to fetch
+	Fetching                // leased
+	Due                     // waits for a worker
+	Resting                 // waits for its next contact time
+	BackingOff              // the same after a failure
+	Address                 // waits for its address
+	Parked                  // waits for an answer from another host
+	GivenUp                 // failed too often
+	phases                  // how many there are
+)
+
+// String returns the name used in records.
+func (p Phase) String() string {
+	if p < phases {
+		return [...]string{"idle", "fetching", "due", "resting", "backing_off", "address", "parked", "given_up"}[p]
+	}
+	return "unknown"
+}
+
+// HostState is a host as the frontier sees it.
+type HostState struct {
+	Host         string // politeness key
+	Phase        Phase
+	Queued       uint64        // URLs in its back queue
+	Waiting      uint64        // URLs in the front queues, as far as counted
+	Due          time.Time     // next contact; zero if it may be contacted now
+	LastEnd      time.Time     // end of the last contact; zero if none
+	LastDuration time.Duration // of the last contact
+	Gap          time.Duration // rest after the last contact
+	Reason       GapReason     // for that rest
+	CrawlDelay   time.Duration
+	Failures     int // host failures in a row
+	LastStatus   int // HTTP status; 0 if none
+	Pages        uint64
+	Errors       uint64
+	Bytes        uint64
+	ETA          time.Duration // until its URLs are all fetched at the present gap
+}
+
+// Snapshot is the state of the frontier at one moment.
+type Snapshot struct {
+	Intake      int      // links not yet known to be new
+	Waiting     []uint64 // URLs in the front queues; index 0 is level 1
+	Ready       uint64   // URLs in back queues, those leased included
+	Urgent      int      // contacts that go ahead of everything
+	Leased      int
+	Uncommitted int    // finished visits not yet durable
+	Concluded   uint64 // pages with a final outcome, over all runs
+
+	Hosts   [phases]int // hosts in memory by Phase
+	InHand  int         // back queues: B
+	NextDue time.Time   // of the host that is due next; zero if a host is due now or none has URLs
+	Idle    int         // workers that wait for a host
+	Paused  string      // why leases are stopped; "" if they are not
+	Wakeups uint64      // rounds of the scheduler
+
+	Longest HostState   // of the host whose URLs will take longest; zero if no rows were asked for
+	Rows    []HostState // of the hosts with most URLs queued, most first
+}
+
+// WaitingTotal returns the number of URLs in all front queues.
+func (s *Snapshot) WaitingTotal() uint64 {
+	var n uint64
+	for _, w := range s.Waiting {
+		n += w
+	}
+	return n
+}
