@@ -4,6 +4,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"runtime"
 )
 
 // File is an open file. It is an alias of a plain interface so that one file layer can serve packages
@@ -46,6 +47,9 @@ func (osFS) Stat(name string) (fs.FileInfo, error)        { return os.Stat(name)
 func (osFS) ReadDir(name string) ([]fs.DirEntry, error)   { return os.ReadDir(name) }
 
 func (osFS) SyncDir(name string) error {
+	if runtime.GOOS == "windows" {
+		return nil // folders cannot be synced there, and NTFS journals names by itself
+	}
 	d, err := os.Open(name)
 	if err != nil {
 		return err
