@@ -149,7 +149,7 @@ func (b *body) decode(cs []coding) error {
 	switch {
 	case src.err != nil && src.err != io.EOF:
 		return src.err
-	case errors.Is(err, errTooLong):
+	case errors.Is(err, errTooLong), chain.tooLong:
 		return b.cut("body of more than %d bytes when decoded", b.r.maxBody)
 	case errors.Is(err, errSpool):
 		return err

@@ -74,6 +74,7 @@ const decodeBuffer = 4 << 10
 type chain struct {
 	io.Reader
 	releases []func()
+	tooLong  bool // a decoder before the last put out more than it may
 }
 
 // chain starts decoding src. Every decoder but the last may put out at most max bytes; the last one's
@@ -82,7 +83,7 @@ func (d *decoders) chain(src io.Reader, cs []coding, max int64) *chain {
 	c := &chain{Reader: src}
 	for i, name := range cs {
 		if i > 0 {
-			c.Reader = &bounded{c.Reader, max}
+			c.Reader = &bounded{c, c.Reader, max}
 		}
 		c.Reader = &stage{d: d, c: c, name: name, in: d.buffer(c, c.Reader)}
 	}
@@ -105,8 +106,9 @@ func (d *decoders) buffer(c *chain, src io.Reader) *bufio.Reader {
 	return b
 }
 
-// bounded ends with errTooLong behind left bytes.
+// bounded ends with errTooLong behind left bytes, and tells the chain: the decoder that reads it may not.
 type bounded struct {
+	c    *chain
 	r    io.Reader
 	left int64
 }
@@ -114,6 +116,7 @@ type bounded struct {
 func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	if b.left -= int64(n); b.left < 0 {
+		b.c.tooLong = true
 		return 0, errTooLong
 	}
 	return n, err
@@ -140,7 +143,7 @@ func (s *stage) Read(p []byte) (int, error) {
 		}
 	}
 	n, err := s.out.Read(p)
-	if err != nil && err != io.EOF && !errors.Is(err, errTooLong) {
+	if err != nil && err != io.EOF {
 		err = fmt.Errorf("%s: %w", s.name, err)
 	}
 	return n, err

@@ -155,7 +155,7 @@ func (h *head) unfold(line string) error {
 		return fmt.Errorf("control character in the header: %s", quote(line))
 	}
 	last := &h.fields[len(h.fields)-1]
-	last.Value = strings.TrimRight(last.Value+" "+line, " \t")
+	last.Value = strings.Trim(last.Value+" "+line, " \t")
 	return nil
 }
 

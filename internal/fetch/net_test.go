@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -176,3 +177,30 @@ func content(t testing.TB, b Body) string {
 }
 
 var errTest = errors.New("told to fail")
+
+// script is a connection that answers anything with fixed bytes and then ends.
+type script struct {
+	script []byte
+	net.Conn
+	rest *bytes.Reader
+}
+
+func (s *script) Write(p []byte) (int, error)      { return len(p), nil }
+func (s *script) Read(p []byte) (int, error)       { return s.rest.Read(p) }
+func (s *script) Close() error                     { return nil }
+func (s *script) SetDeadline(time.Time) error      { return nil }
+func (s *script) SetReadDeadline(time.Time) error  { return nil }
+func (s *script) SetWriteDeadline(time.Time) error { return nil }
+
+// scripted returns a transport all of whose connections answer with the script then in force.
+func scripted(t testing.TB) (*Transport, *script) {
+	s := &script{}
+	tr, err := New(Options{MaxBody: 1 << 20, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return &script{rest: bytes.NewReader(s.script)}, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tr.Close() })
+	return tr, s
+}
