@@ -1,0 +1,3 @@
+package parse
+
+func detect(body []byte) string { return "" }
