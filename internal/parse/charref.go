@@ -81,6 +81,12 @@ func appendCharRef(dst, raw []byte, inAttr bool) ([]byte, int) {
 // unescape returns what the reference stands for, or "" when there is no such name. The standard library
 // has the table, but it also accepts a name that only begins like ref; then the semicolon is left over.
 func unescape(ref string) string {
+	switch ref { // longer than their names, so the library, which works in place, leaves them
+	case "&nGt;":
+		return "\u226b\u20d2"
+	case "&nLt;":
+		return "\u226a\u20d2"
+	}
 	text := html.UnescapeString(ref)
 	if text == ref || len(text) > 1 && text[len(text)-1] == ';' {
 		return ""

@@ -69,7 +69,7 @@ func (s *scanner) scriptEnd(i int) int {
 		case !escaped && bytes.HasPrefix(s.src[i:], []byte("<!--")):
 			escaped = true
 			i += len("<!") // its dashes may be those of "-->"
-		case escaped && !double && i < len(s.src) && s.named(i+1, "script"):
+		case escaped && !double && s.named(i+1, "script"):
 			double = true
 			i += len("<script")
 		default:
@@ -80,7 +80,7 @@ func (s *scanner) scriptEnd(i int) int {
 }
 
 func (s *scanner) closesScript(i int) bool {
-	return i+1 < len(s.src) && s.src[i+1] == '/' && s.named(i+2, "script")
+	return i+1 < len(s.src) && s.src[i+1] == '/' && s.named(i+2, s.rawTag)
 }
 
 // unescaped reports whether "-->" is in src[i:end].
