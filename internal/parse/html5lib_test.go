@@ -2,6 +2,7 @@ package parse
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -95,7 +96,7 @@ func unescapeTwice(s string) string {
 // scanTokens gives the tokens of the input in the form of the tests.
 func scanTokens(input, state, lastStartTag string) (out [][]any) {
 	src := []byte(strings.ReplaceAll(strings.ReplaceAll(input, "\r\n", "\n"), "\r", "\n"))
-	s := scanner{src: src, rawTag: lastStartTag}
+	s := scanner{src: src, rawTag: cmp.Or(lastStartTag, "none")} // no end tag is appropriate without a start tag
 	s.raw = map[string]rawKind{"RCDATA state": rawRC, "RAWTEXT state": rawText, "Script data state": rawScript, "PLAINTEXT state": rawPlain}[state]
 	isRaw := s.raw != rawNone
 	chars := func(text []byte) {
