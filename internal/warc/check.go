@@ -87,18 +87,14 @@ func (c *Checker) Check(r io.Reader) Report {
 			return *rep
 		}
 		if err != nil {
-			rep.add(offsetOf(err, rep.Bytes), Fault, err.Error())
+			offset, what := rep.Bytes, err.Error()
+			if f, ok := errors.AsType[*FormatError](err); ok {
+				offset, what = f.Offset, f.describe()
+			}
+			rep.add(offset, Fault, what)
 			return *rep
 		}
 	}
-}
-
-func offsetOf(err error, otherwise int64) int64 {
-	var f *FormatError
-	if errors.As(err, &f) {
-		return f.Offset
-	}
-	return otherwise
 }
 
 func (r *Report) add(offset int64, s Severity, what string) {

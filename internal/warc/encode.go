@@ -23,6 +23,10 @@ type EncoderOptions struct {
 	Level int
 	// Plain leaves records uncompressed, for .warc files and for reading by eye.
 	Plain bool
+	// EntityDigest takes the digest of a chunked response over its data, without the framing. That is the
+	// payload of the standard (§6.3.2), but warcio, pywb and most archives digest the body as received, which
+	// is the default.
+	EntityDigest bool
 	// OmitBlockDigest saves one pass of SHA-256; the CRC of the gzip member still covers the block.
 	OmitBlockDigest bool
 }
@@ -134,8 +138,12 @@ func (e *Encoder) begin(r *Record) (Member, error) {
 		m.ID = NewID()
 	}
 	if m.PayloadDigest == "" && r.hasPayload() {
+		var sink io.Writer = e.hash
+		if e.opts.EntityDigest && isChunked(r.HTTPHead) {
+			sink = &dechunker{w: e.hash}
+		}
 		e.hash.Reset()
-		if ok, err := e.hashBody(r); err != nil {
+		if ok, err := hashBody(sink, r); err != nil {
 			return Member{}, err
 		} else if ok {
 			m.PayloadDigest = string(e.appendDigest(e.head[:0]))
@@ -154,13 +162,17 @@ func (e *Encoder) begin(r *Record) (Member, error) {
 }
 
 // hasPayload tells whether a payload digest says something the block digest does not, or is looked for
-// by others: revisits refer to the digests of responses and resources.
+// by others: revisits refer to the digests of responses and resources. Where readers would not find the end
+// of the HTTP head that we found, they would not find the payload either.
 func (r *Record) hasPayload() bool {
+	hasBody := len(r.Body) > 0 || r.BodyReader != nil
 	switch r.Type {
-	case Response, Resource:
+	case Resource:
 		return true
+	case Response:
+		return !hasBody || headEnd(r.HTTPHead, 0) == len(r.HTTPHead)
 	case Request:
-		return len(r.Body) > 0 || r.BodyReader != nil
+		return hasBody && headEnd(r.HTTPHead, 0) == len(r.HTTPHead)
 	}
 	return false
 }
@@ -175,7 +187,7 @@ func (e *Encoder) appendBlockDigest(r *Record) error {
 	}
 	e.hash.Reset()
 	e.hash.Write(r.HTTPHead)
-	ok, err := e.hashBody(r)
+	ok, err := hashBody(e.hash, r)
 	if err != nil || !ok {
 		return err
 	}
@@ -185,9 +197,9 @@ func (e *Encoder) appendBlockDigest(r *Record) error {
 	return nil
 }
 
-// hashBody feeds the body to the hash; a body that cannot be read twice it leaves alone and returns false.
-func (e *Encoder) hashBody(r *Record) (bool, error) {
-	e.hash.Write(r.Body)
+// hashBody feeds the body to sink; a body that cannot be read twice it leaves alone and returns false.
+func hashBody(sink io.Writer, r *Record) (bool, error) {
+	sink.Write(r.Body)
 	if r.BodyReader == nil {
 		return true, nil
 	}
@@ -199,7 +211,7 @@ func (e *Encoder) hashBody(r *Record) (bool, error) {
 	if err != nil {
 		return false, nil // a pipe, say
 	}
-	if _, err = io.CopyN(e.hash, s, r.BodyLength); err == nil {
+	if _, err = io.CopyN(sink, s, r.BodyLength); err == nil {
 		_, err = s.Seek(at, io.SeekStart)
 	}
 	if err != nil {

@@ -25,11 +25,13 @@ type FormatError struct {
 	Err    error // cause, or nil
 }
 
-func (e *FormatError) Error() string {
+func (e *FormatError) Error() string { return fmt.Sprintf("offset %d: %s", e.Offset, e.describe()) }
+
+func (e *FormatError) describe() string {
 	if e.Err != nil {
-		return fmt.Sprintf("offset %d: %s: %v", e.Offset, e.What, e.Err)
+		return fmt.Sprintf("%s: %v", e.What, e.Err)
 	}
-	return fmt.Sprintf("offset %d: %s", e.Offset, e.What)
+	return e.What
 }
 
 // Unwrap makes a FormatError match ErrFormat and its cause.

@@ -2,7 +2,6 @@ package warc
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 
@@ -90,6 +89,7 @@ func ReadAt(r io.ReaderAt, offset, length int64) (*Entry, error) {
 		length = 1<<63 - 1 - offset
 	}
 	z := NewReader(io.NewSectionReader(r, offset, length))
+	z.file.n = offset
 	e, err := z.Next()
 	if err == io.EOF {
 		err = &FormatError{Offset: offset, What: "no record", Err: io.ErrUnexpectedEOF}
@@ -97,7 +97,6 @@ func ReadAt(r io.ReaderAt, offset, length int64) (*Entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read record at %d: %w", offset, err)
 	}
-	e.Offset += offset
 	return e, nil
 }
 
@@ -196,7 +195,7 @@ func (z *Reader) openMember() error {
 		err = z.gz.Reset(z.file.br)
 	}
 	if err != nil {
-		return z.broken(noEOF(err))
+		return &FormatError{z.begin, "gzip member", noEOF(err)}
 	}
 	z.gz.Multistream(false)
 	z.inner.reset(z.gz)
@@ -206,7 +205,7 @@ func (z *Reader) openMember() error {
 
 func (z *Reader) broken(err error) error {
 	what := "reading"
-	if z.member || errors.Is(err, gzip.ErrHeader) {
+	if z.member {
 		what = "gzip member"
 	}
 	return &FormatError{z.begin, what, err}

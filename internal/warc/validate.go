@@ -33,6 +33,9 @@ func (r *Record) validateForType() error {
 	if (r.Type == Revisit) != (r.Profile != "") {
 		return fmt.Errorf("profile belongs to a revisit, and each revisit has one")
 	}
+	if len(r.HTTPHead) > 0 && r.Type != Request && r.Type != Response && r.Type != Revisit {
+		return fmt.Errorf("an HTTP head belongs to a request, response or revisit")
+	}
 	if r.Type == Revisit && (len(r.Body) > 0 || r.BodyReader != nil) {
 		return fmt.Errorf("a revisit has no payload")
 	}
