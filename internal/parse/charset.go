@@ -70,7 +70,7 @@ func Charset(body []byte, contentType string) (name, source string) {
 		}
 	}
 	if isASCII(body) {
-		if bytes.Contains(body, []byte("\x1b$B")) || bytes.Contains(body, []byte("\x1b$@")) {
+		if hasEscapes(body) {
 			return "iso-2022-jp", FromContent
 		}
 		return defaultName, FromDefault

@@ -2,6 +2,7 @@ package parse
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -187,8 +188,9 @@ func (p *Parser) encodeRune(b []byte, r rune) []byte {
 		return append(b, byte(r))
 	}
 	raw, err := p.encoder.Bytes([]byte(string(r)))
-	if err != nil {
-		raw = htmlEscape(r)
+	if err != nil { // a decimal character reference, percent-encoded
+		b = strconv.AppendInt(append(b, "%26%23"...), int64(r), 10)
+		return append(b, "%3B"...)
 	}
 	const hex = "0123456789ABCDEF"
 	for _, c := range raw {

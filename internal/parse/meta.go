@@ -1,9 +1,6 @@
 package parse
 
-import (
-	"strconv"
-	"strings"
-)
+import "strings"
 
 // meta handles a meta element: robots, refresh, and the configuration file of a pinned site.
 func (p *Parser) meta() {
@@ -77,7 +74,3 @@ func ParseRefresh(value string) (ref string, ok bool) {
 	rest = strings.Trim(rest, space)
 	return rest, rest != ""
 }
-
-// htmlEscape is how a query writes a code point that the charset of the page lacks (Encoding Standard,
-// percent-encode after encoding): as a decimal character reference.
-func htmlEscape(r rune) []byte { return []byte("&#" + strconv.Itoa(int(r)) + ";") }
