@@ -204,3 +204,34 @@ func scripted(t testing.TB) (*Transport, *script) {
 	t.Cleanup(func() { tr.Close() })
 	return tr, s
 }
+
+// buffered is a server's end whose writes do not wait for the client to read, as TLS needs: its server sends
+// tickets that a client reads only with the first answer.
+type buffered struct {
+	net.Conn
+	queue chan []byte
+	done  chan struct{}
+	once  sync.Once
+}
+
+func newBuffered(c net.Conn) *buffered {
+	b := &buffered{Conn: c, queue: make(chan []byte, 64), done: make(chan struct{})}
+	go func() {
+		defer close(b.done)
+		for p := range b.queue {
+			c.Write(p)
+		}
+	}()
+	return b
+}
+
+func (b *buffered) Write(p []byte) (int, error) {
+	b.queue <- bytes.Clone(p)
+	return len(p), nil
+}
+
+func (b *buffered) Close() error {
+	b.once.Do(func() { close(b.queue) })
+	<-b.done
+	return b.Conn.Close()
+}
