@@ -28,7 +28,7 @@ func detect(body []byte) string {
 	if high == 0 {
 		return ""
 	}
-	if name, share := best(scripts[:], &freq, high); name == "windows-874" && share >= thaiShare {
+	if name, share := best(scripts[:], &freq, high); runs*2 > high && name == "windows-874" && share >= thaiShare {
 		return name
 	}
 	if name := detectPairs(b); name != "" {
@@ -38,8 +38,8 @@ func detect(body []byte) string {
 }
 
 // thaiShare is the percentage of its frequent letters that makes text Thai. It is written without spaces,
-// so it pairs up like Chinese, where those nine bytes would be about a tenth.
-const thaiShare = 35
+// so it pairs up like Chinese, where those bytes would be a seventh.
+const thaiShare = 40
 
 // pairCount is how well text fits a charset of one and two bytes.
 type pairCount struct {
@@ -175,10 +175,10 @@ var scripts = [...]letterSet{
 	{"koi8-r", "\xcf\xc5\xc1\xc9\xce\xd4\xd3\xd2"},
 	{"ibm866", "\xae\xa5\xa0\xa8\xad\xe2\xe1\xe0"},
 	{"iso-8859-5", "\xde\xd5\xd0\xd8\xdd\xe2\xe1\xe0"},
-	{"windows-1253", "\xe1\xef\xe9\xe5\xf4\xf3\xed\xe7"},     // αοιετσνη
-	{"windows-1255", "\xe9\xe5\xe4\xec\xe0\xf8\xfa\xee\xf9"}, // יוהלארתמש
-	{"windows-1256", "\xc7\xe1\xed\xe3\xe4\xd1\xe6\xca"},     // المنروت
-	{"windows-874", "\xd2\xb9\xc3\xcd\xa1\xe0\xc7\xe9\xe8"},  // านรอกเว and tone marks
+	{"windows-1253", "\xe1\xef\xe9\xe5\xf4\xf3\xed\xe7"},                        // αοιετσνη
+	{"windows-1255", "\xe9\xe5\xe4\xec\xe0\xf8\xfa\xee\xf9"},                    // יוהלארתמש
+	{"windows-1256", "\xc7\xe1\xed\xe3\xe4\xd1\xe6\xca"},                        // المنروت
+	{"windows-874", "\xd2\xb9\xc3\xcd\xa1\xe0\xc7\xe9\xe8\xca\xc1\xd5\xd1\xd4"}, // านรอกเวสม, vowels, tone marks
 }
 
 // latins are charsets whose letters stand alone. The first is the default and wins ties.
