@@ -182,10 +182,19 @@ func TestTooManyRedirects(t *testing.T) {
 	}
 }
 
+// TestRedirectLoop: a loop is known when it closes; no contact is spent on going round.
 func TestRedirectLoop(t *testing.T) {
-	c := newCache(Options{})
-	expect(t, c.Response("http://a.example", 302, nil, mustURL(t, "http://a.example/b"), 0, start), Fetch, "http://a.example/b")
-	expect(t, c.Response("http://a.example", 302, nil, mustURL(t, "http://a.example/robots.txt"), 0, start), Use, "")
+	for _, loop := range [][]string{{"/b", "/robots.txt"}, {"/b", "/c", "/b"}, {"/robots.txt"}} {
+		c := newCache(Options{})
+		for i, path := range loop {
+			a := c.Response("http://a.example", 302, nil, mustURL(t, "http://a.example"+path), 0, start)
+			if i < len(loop)-1 {
+				expect(t, a, Fetch, "http://a.example"+path)
+			} else {
+				expect(t, a, Use, "")
+			}
+		}
+	}
 }
 
 // TestRedirectThenFailure: the next try starts over, from the robots.txt of the origin.

@@ -45,6 +45,8 @@ func TestVerdicts(t *testing.T) {
 			"/~user /%7Euser /%7euser /caf%c3%a9 /caf%C3%A9 /star-* /star-x /cash-$ /b/c /b%2Fc /%62%2fc"},
 		{"escapes: an allow must hold in both", "user-agent: *\ndisallow: /\nallow: /b%61z", "/baz /b%61z"},
 		{"a web page", "<html><body>\n<a href=\"/x\">disallow: /</a>\nuser-agent: *</p>\n<p>disallow: /</p></body>", "/ /x"},
+		{"a longer rule of a shorter prefix", "user-agent: *\ndisallow: /a*23456\nallow: /ab\nallow: /abc", "/abc /abc123456 /ab_3456"},
+		{"dollar inside", "user-agent: *\ndisallow: /\nallow: /x$y", "/x$y /x%24y /x"},
 		{"index page", "user-agent: *\ndisallow: /\nallow: /a/index.html", "/a/ /a/index.html /a/b"},
 	}
 	var out strings.Builder
@@ -135,14 +137,16 @@ func TestVersionFollowsBody(t *testing.T) {
 	}
 }
 
-// TestCutBody: what does not fit is ignored, and so is the line it was cut in.
+// TestCutBody: what does not fit is ignored, and so is the line it was cut in, whoever cut it.
 func TestCutBody(t *testing.T) {
-	head := "user-agent: *\ndisallow: /\nallow: /open"
-	body := []byte(head + strings.Repeat("/x", MaxBytes) + "\nallow: /late\n")
-	r := Parse(body, "decorum")
-	for _, target := range []string{"/open", "/late"} {
-		if r.Check(target).Allowed {
-			t.Errorf("%s is allowed by a line beyond the limit", target)
+	const head, tail = "user-agent: *\ndisallow: /\n#", "\nallow: /open"
+	filler := strings.Repeat("x", MaxBytes-len(head)-len(tail))
+	body := []byte(head + filler + tail + "-to-all-of-these\nallow: /late\n")
+	for _, b := range [][]byte{body, body[:MaxBytes]} {
+		for _, target := range []string{"/open", "/open-to-all-of-these", "/late"} {
+			if Parse(b, "decorum").Check(target).Allowed {
+				t.Errorf("%s is allowed by a line beyond the limit", target)
+			}
 		}
 	}
 }
