@@ -1,0 +1,279 @@
+package urlfilter
+
+import (
+	"bytes"
+	"fmt"
+	"hash/maphash"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"decorum/internal/outcome"
+	"decorum/internal/weburl"
+)
+
+// Traps are the limits that end endless sites. Zero is the default, a negative number turns a test off.
+type Traps struct {
+	// RepeatedSegments drops a path in which one segment, other than a number, occurs this many times.
+	// Default 5: broken relative links (a/b/a/b/a/b/...) get there in a few steps, deep package
+	// trees stay at three.
+	RepeatedSegments int
+	// PathDepth drops a path with more slashes than this. Default 30; the deepest documentation and
+	// source trees have some twenty.
+	PathDepth int
+	// QueryOrders is how many orders of the same parameters of the same path pass. Default 3: honest
+	// sites link to one, and to a second from their forms.
+	QueryOrders int
+	// PatternVisits is how many visits in a row without new content stop a URL pattern, once these are also
+	// half of all its visits. Default 200: half a year of an empty calendar by day.
+	PatternVisits int
+}
+
+// EnsureDefaults sets what is zero to its default.
+func (t *Traps) EnsureDefaults() {
+	for _, field := range []struct {
+		value *int
+		deflt int
+	}{{&t.RepeatedSegments, 5}, {&t.PathDepth, 30}, {&t.QueryOrders, 3}, {&t.PatternVisits, 200}} {
+		if *field.value == 0 {
+			*field.value = field.deflt
+		}
+	}
+}
+
+// Limits of what the traps remember, over all hosts. Beyond them what was longest unused is forgotten,
+// which lets links through and never drops any.
+const (
+	maxQueries  = 1 << 16 // parameter sets, about 100 bytes each
+	maxPatterns = 1 << 16 // URL patterns, about 50 bytes each
+	maxStopped  = 1 << 14 // stopped patterns, about 150 bytes each
+	maxSegments = 64      // segments of a path that are compared; the comparison is quadratic
+	// minHex is the shortest run that counts as a hexadecimal identifier: a group of a UUID.
+	minHex = 4
+)
+
+// traps finds links that lead nowhere new.
+type traps struct {
+	opts    Traps
+	seed    maphash.Seed
+	orders  *cache[[]uint64] // parameter set -> hashes of the orders that passed
+	yields  *cache[yield]    // URL pattern -> what its visits brought
+	stopped atomic.Pointer[map[uint64]string]
+	mu      sync.Mutex // one writer of stopped at a time
+
+	repeat, depth, query, pattern *rule
+}
+
+// yield counts the visits of one URL pattern.
+type yield struct{ visits, barren uint32 }
+
+// refusal is a rule with the words for this link; no rule is no refusal.
+type refusal struct {
+	rule   *rule
+	detail string
+}
+
+func (r refusal) drop() Verdict { return r.rule.dropAs(r.detail) }
+
+func newTraps(opts Traps, newRule func(outcome.Outcome, string) *rule) *traps {
+	t := &traps{
+		opts:    opts,
+		seed:    maphash.MakeSeed(),
+		orders:  newCache[[]uint64](maxQueries),
+		yields:  newCache[yield](maxPatterns),
+		repeat:  newRule(outcome.TrapRepeat, fmt.Sprintf("trap: one path segment %d times", opts.RepeatedSegments)),
+		depth:   newRule(outcome.TrapDepth, fmt.Sprintf("trap: path deeper than %d", opts.PathDepth)),
+		query:   newRule(outcome.TrapQuery, fmt.Sprintf("trap: more than %d orders of one query", opts.QueryOrders)),
+		pattern: newRule(outcome.TrapPattern, fmt.Sprintf("trap: %d visits without new content", opts.PatternVisits)),
+	}
+	t.stopped.Store(&map[uint64]string{})
+	return t
+}
+
+// find returns the trap the URL is in, if any.
+func (t *traps) find(u weburl.URL) refusal {
+	path := u.Path()
+	slashes := strings.Count(path, "/")
+	if t.opts.PathDepth > 0 && slashes > t.opts.PathDepth {
+		return refusal{t.depth, t.depth.name}
+	}
+	if n := t.opts.RepeatedSegments; n > 0 && slashes >= n && repeats(path, n) {
+		return refusal{t.repeat, t.repeat.name}
+	}
+	if n := t.opts.QueryOrders; n > 0 && strings.IndexByte(u.Query(), '&') > 0 && !t.newOrder(u, n) {
+		return refusal{t.query, t.query.name}
+	}
+	if stopped := *t.stopped.Load(); len(stopped) > 0 {
+		var buf [256]byte
+		if b, varies := appendPattern(buf[:0], u); varies {
+			if text, ok := stopped[t.patternKey(b)]; ok {
+				return refusal{t.pattern, t.pattern.name + ": " + text}
+			}
+		}
+	}
+	return refusal{}
+}
+
+// repeats reports whether one segment that is no number occurs n times.
+func repeats(path string, n int) bool {
+	var segments [maxSegments]string
+	count := 0
+	for rest := path[1:]; count < maxSegments && rest != ""; count++ {
+		segments[count], rest, _ = strings.Cut(rest, "/")
+	}
+	for i := 0; i <= count-n; i++ {
+		same := 1
+		for j := i + 1; j < count; j++ {
+			if segments[j] == segments[i] {
+				same++
+			}
+		}
+		if same >= n && !isNumber(segments[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+func isNumber(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// newOrder reports whether the order of the parameters may pass: it did before, or fewer than n did.
+// Parameters are compared as a multiset, by the sum of their hashes.
+func (t *traps) newOrder(u weburl.URL, n int) bool {
+	query := u.Query()[1:]
+	set := maphash.String(t.seed, u.Host()) ^ maphash.String(t.seed, u.Path())
+	for rest, more := query, true; more; {
+		var parameter string
+		parameter, rest, more = strings.Cut(rest, "&")
+		if parameter != "" {
+			set += maphash.String(t.seed, parameter)
+		}
+	}
+	order, pass := maphash.String(t.seed, query), true
+	t.orders.update(set, func(seen []uint64) []uint64 {
+		for _, o := range seen {
+			if o == order {
+				return seen
+			}
+		}
+		if pass = len(seen) < n; !pass {
+			return seen
+		}
+		return append(seen, order)
+	})
+	return pass
+}
+
+// observe counts a visit, and stops or frees the pattern of its URL.
+func (t *traps) observe(u weburl.URL, novel bool) {
+	limit := uint32(max(t.opts.PatternVisits, 0))
+	if limit == 0 {
+		return
+	}
+	var buf [256]byte
+	b, varies := appendPattern(buf[:0], u)
+	if !varies {
+		return
+	}
+	key, stop := t.patternKey(b), false
+	t.yields.update(key, func(y yield) yield {
+		y.visits++
+		y.barren++
+		if novel {
+			y.barren = 0
+		}
+		stop = y.barren >= limit && y.barren*2 >= y.visits
+		return y
+	})
+	if _, stopped := (*t.stopped.Load())[key]; stopped && novel || stop && !stopped {
+		t.setStopped(key, string(b), stop)
+	}
+}
+
+// patternKey hashes a pattern whatever the order of its parameters: what a site links to in one order
+// only must not be stopped by the other.
+func (t *traps) patternKey(pattern []byte) uint64 {
+	path, query, _ := bytes.Cut(pattern, []byte("?"))
+	key := maphash.Bytes(t.seed, path)
+	for len(query) > 0 {
+		var parameter []byte
+		parameter, query, _ = bytes.Cut(query, []byte("&"))
+		key += maphash.Bytes(t.seed, parameter)
+	}
+	return key
+}
+
+// setStopped replaces the map of stopped patterns, which readers use without a lock. It is called once per
+// hundreds of visits.
+func (t *traps) setStopped(key uint64, text string, stop bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	old := *t.stopped.Load()
+	next := make(map[uint64]string, len(old)+1)
+	for k, text := range old {
+		if k != key && len(next) < maxStopped-1 {
+			next[k] = text
+		}
+	}
+	if stop {
+		next[key] = text
+	}
+	t.stopped.Store(&next)
+}
+
+// appendPattern appends the pattern of a URL: host, path and query with every run of digits as N and every
+// identifier in hexadecimal as H. varies tells that there was one: other URLs are visited only once.
+func appendPattern(b []byte, u weburl.URL) (out []byte, varies bool) {
+	b = append(b, u.Host()...)
+	s := u.RequestTarget()
+	for i := 0; i < len(s); {
+		if !isAlnum(s[i]) {
+			b = append(b, s[i])
+			if i++; s[i-1] == '%' && i+2 <= len(s) {
+				b = append(b, s[i:i+2]...)
+				i += 2
+			}
+			continue
+		}
+		end := i + 1
+		for end < len(s) && isAlnum(s[end]) {
+			end++
+		}
+		var changed bool
+		b, changed = appendWord(b, s[i:end])
+		varies = varies || changed
+		i = end
+	}
+	return b, varies
+}
+
+func appendWord(b []byte, word string) (out []byte, changed bool) {
+	digits, hex := 0, 0
+	for i := 0; i < len(word); i++ {
+		switch c := word[i]; {
+		case isDigit(c):
+			digits++
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			hex++
+		}
+	}
+	switch {
+	case digits == 0:
+		return append(b, word...), false
+	case hex > 0 && digits+hex == len(word) && len(word) >= minHex:
+		return append(b, 'H'), true
+	}
+	for i := 0; i < len(word); i++ {
+		if !isDigit(word[i]) {
+			b = append(b, word[i])
+		} else if i == 0 || !isDigit(word[i-1]) {
+			b = append(b, 'N')
+		}
+	}
+	return b, true
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+func isAlnum(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' }
