@@ -140,7 +140,7 @@ func messyPath(path []byte, how int, x uint64) []byte {
 	case spellSession:
 		param = "PHPSESSID=" + strconv.FormatUint(x, 16)
 	case spellSID:
-		param = "sid=" + strconv.FormatUint(x, 16)
+		param = "sid=a1" + strconv.FormatUint(x|1<<63, 16) // letters and digits, as long as real ones
 	case spellPathSession:
 		clean += ";jsessionid=" + strings.ToUpper(strconv.FormatUint(x, 16))
 	case spellDots:

@@ -142,7 +142,7 @@ func (j *judge) gaps() {
 		if ok {
 			j.gap(prev, i)
 		}
-		if !ok || e.end.After(j.log[prev].end) {
+		if !ok || !e.end.Before(j.log[prev].end) {
 			last[key] = i
 		}
 	}
@@ -188,7 +188,7 @@ func (j *judge) addresses() {
 		if actual := e.start.Sub(j.log[prev].end); ok && actual+j.promise.Tolerance < j.promise.AddrFloor {
 			j.breach(AddrGap, prev, i, j.promise.AddrFloor, actual, "gap of the address")
 		}
-		if !ok || e.end.After(j.log[prev].end) {
+		if !ok || !e.end.Before(j.log[prev].end) {
 			last[e.addr] = i
 		}
 	}
