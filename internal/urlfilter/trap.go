@@ -25,7 +25,8 @@ type Traps struct {
 	// sites link to one, and to a second from their forms.
 	QueryOrders int
 	// PatternVisits is how many visits in a row without new content stop a URL pattern, once these are also
-	// half of all its visits. Default 200: half a year of an empty calendar by day.
+	// half of all its visits. Default 200: half a year of an empty
+	// calendar by day. A visit with new content frees the pattern.
 	PatternVisits int
 }
 

@@ -23,8 +23,9 @@
 //
 // Guarantees: all methods are safe for concurrent use; Check takes no lock unless the query has two
 // parameters or more; memory is bounded by the limits in trap.go, and what falls out of it is
-// forgotten in favour of the link. A trap must show itself: no test drops a link for a large number, a
-// long list or a deep tree alone. What Observe learned is not kept across restarts.
+// forgotten in favour of the link. A page lost is worse than a visit wasted: archives by day, lists of
+// thousands of pages, forums and deep trees lose nothing. What Observe learned is not kept across
+// restarts.
 //
 // It does not look at robots.txt, at host budgets, at addresses or ports, nor at what was seen.
 package urlfilter

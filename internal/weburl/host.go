@@ -7,6 +7,11 @@ import (
 	whatwg "github.com/nlnwa/whatwg-url/url"
 )
 
+// maxOddHost bounds what is given to the library, in bytes of host and port. A name has at most 253 octets in
+// the DNS (RFC 1035 §2.3.4), and Punycode takes quadratic time: 26 ms for 4 KiB of Chinese, 0.4 ms for
+// this.
+const maxOddHost = 512
+
 // appendAuthority appends user name, host and port as serialised.
 func appendAuthority(b []byte, authority, scheme string) ([]byte, error) {
 	if at := strings.LastIndexByte(authority, '@'); at >= 0 {
@@ -22,6 +27,9 @@ func appendAuthority(b []byte, authority, scheme string) ([]byte, error) {
 	}
 	if out, ok := appendPlainHost(b, authority, scheme); ok {
 		return out, nil
+	}
+	if len(authority) > maxOddHost {
+		return nil, ErrHost
 	}
 	// The library takes brackets within brackets for an address.
 	if strings.Count(authority, "[") > 1 || strings.Count(authority, "]") > 1 {

@@ -14,7 +14,7 @@
 //     keeps the string it was given.
 //
 // Everything is safe for concurrent use. Structure, path and query are handled here; hosts that are not
-// plain ASCII names, and user names, go to whatwg-url, which costs about thirty times as much.
+// plain ASCII names go to whatwg-url, which costs about twenty times as much (BenchmarkResolveUnicodeHost).
 // The encoding of the page is not looked at: a query is always encoded as UTF-8, where a browser would
 // use the encoding of a legacy page.
 package weburl

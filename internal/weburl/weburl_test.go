@@ -170,7 +170,7 @@ func TestDomain(t *testing.T) {
 func TestHostileLinksAreCheap(t *testing.T) {
 	base := mustParse(t, "http://example.org/")
 	ats := "http://" + strings.Repeat("a@", 32<<10)
-	for _, raw := range []string{ats, ats[:MaxLength], "//" + ats[7:3000], strings.Repeat("a", 1<<20), strings.Repeat(" ", 1<<20)} {
+	for _, raw := range []string{ats, ats[:MaxLength], "//" + ats[7:3000], "http://" + strings.Repeat("\u4e00", 1000), strings.Repeat("a", 1<<20), strings.Repeat(" ", 1<<20)} {
 		if n := testing.AllocsPerRun(10, func() { base.Resolve(raw) }); n > 0 {
 			t.Errorf("%.20q... (%d bytes) makes %v allocations, want 0", raw, len(raw), n)
 		}
