@@ -45,6 +45,9 @@ func (p *Parser) cssReference(arg []byte) {
 		n = bytes.IndexByte(arg, quote)
 	} else {
 		n = bytes.IndexAny(arg, cssEnd)
+		if rest := trimLeft(arg[max(n, 0):]); len(rest) == 0 || rest[0] != ')' {
+			return
+		}
 	}
 	p.s.examined += max(n, 0)
 	if n < 0 || bytes.ContainsAny(arg[:n], "\\\n") {

@@ -140,6 +140,7 @@ func readXML(body []byte, out *Sitemap) {
 			return
 		}
 	}
+	r.buf = r.buf[:0] // text that the end cut off may be half a location
 	if r.close(); !r.ended && out.Truncated == "" {
 		out.Truncated = "ends before its root element does"
 	}
