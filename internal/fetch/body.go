@@ -159,10 +159,8 @@ func (b *body) decode(cs []coding) error {
 	return b.drain()
 }
 
-var (
-	errSpool   = errors.New("spool")
-	errTooLong = errors.New("too long")
-)
+// errTooLong ends decoding at MaxBody.
+var errTooLong = errors.New("too long")
 
 // pump moves what the chain decodes to the decoded body.
 func (b *body) pump(chain io.Reader) error {
@@ -170,7 +168,7 @@ func (b *body) pump(chain io.Reader) error {
 	for idle := 0; idle < maxIdleReads; idle++ {
 		room, err := out.free()
 		if err != nil {
-			return fmt.Errorf("%w: %w", errSpool, err)
+			return err
 		}
 		n, err := chain.Read(room[:min(int64(len(room)), b.r.maxBody+1-out.len())])
 		out.commit(n)

@@ -18,6 +18,10 @@ var (
 	ErrClosed   = errors.New("transport is closed")
 )
 
+// curves leaves out the post-quantum key exchange: what is public needs no secrecy decades from now, and without
+// it a handshake costs about a quarter less CPU (BenchmarkHandshake).
+var curves = []tls.CurveID{tls.X25519, tls.CurveP256, tls.CurveP384, tls.CurveP521}
+
 // Transport performs exchanges and keeps connections between them. Safe for concurrent use.
 type Transport struct {
 	opt    Options
@@ -41,6 +45,7 @@ func New(opt Options) (*Transport, error) {
 	t.tls = &tls.Config{
 		RootCAs:            opt.RootCAs,
 		MinVersion:         tls.VersionTLS12,
+		CurvePreferences:   curves,
 		NextProtos:         []string{"http/1.1"},
 		ClientSessionCache: tls.NewLRUClientSessionCache(opt.TLSSessions),
 	}

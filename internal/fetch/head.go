@@ -97,7 +97,7 @@ var (
 
 // parseHead parses a complete head as http.ReadResponse does, with three differences: NUL is refused in the
 // status line too, blanks between a field's name and its colon are dropped (RFC 9112 §5.1), and the status
-// is three digits. All strings share one copy of raw.
+// is a number from 100 to 999. All strings share one copy of raw.
 func parseHead(raw []byte, maxFields int) (head, error) {
 	var h head
 	if bytes.IndexByte(raw, 0) >= 0 {
@@ -138,8 +138,8 @@ func (h *head) parseStatus(line string) error {
 	}
 	h.proto, h.major, h.minor = proto, proto[5]-'0', proto[7]-'0'
 	code, _, _ := strings.Cut(strings.TrimLeft(status, " "), " ")
-	if len(code) != 3 || !isDigit(code[0]) || !isDigit(code[1]) || !isDigit(code[2]) {
-		return fmt.Errorf("status is not three digits: %s", quote(line))
+	if len(code) != 3 || !isDigit(code[0]) || code[0] == '0' || !isDigit(code[1]) || !isDigit(code[2]) {
+		return fmt.Errorf("status is not a number from 100 to 999: %s", quote(line))
 	}
 	h.status = int(code[0]-'0')*100 + int(code[1]-'0')*10 + int(code[2]-'0')
 	return nil
@@ -193,10 +193,10 @@ func validFieldName(s string) bool {
 
 func isToken(c byte) bool {
 	switch {
-	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', isDigit(c):
+	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', c == '-', isDigit(c):
 		return true
 	case c > ' ' && c < 0x7f:
-		return strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
+		return strings.IndexByte("!#$%&'*+.^_`|~", c) >= 0
 	}
 	return false
 }

@@ -135,7 +135,7 @@ func ours(data []byte) bool {
 	status, _, _ := bytes.Cut(head, []byte("\n"))
 	return bytes.IndexByte(head, 0) >= 0 || // refused everywhere
 		bytes.Contains(head, []byte(" :")) || bytes.Contains(head, []byte("\t:")) || // blank before the colon is dropped
-		bytes.Contains(status, []byte("+")) || bytes.Contains(status, []byte("-")) // three digits, not a number
+		bytes.Contains(status, []byte("+")) || bytes.Contains(status, []byte("-")) // 100 to 999, no sign
 }
 
 // FuzzResponse feeds any bytes as a response. Whatever they are, the exchange ends with an outcome within the

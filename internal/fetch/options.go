@@ -87,7 +87,7 @@ func (o *Options) EnsureDefaults() {
 	def(&o.MaxIdle, 1000)
 	if o.Dial == nil {
 		// No keep-alive probes: a connection rests for a gap of seconds, and each probe setting is a system call.
-		o.Dial = (&net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: false}, KeepAlive: -1}).DialContext
+		o.Dial = (&net.Dialer{KeepAlive: -1}).DialContext
 	}
 }
 

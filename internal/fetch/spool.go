@@ -2,6 +2,8 @@ package fetch
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
 	"math/bits"
 	"os"
@@ -140,6 +142,9 @@ func (m *memory) close() error {
 	return os.RemoveAll(m.dir)
 }
 
+// errSpool marks a fault of our disk; the cause, such as ENOSPC, is wrapped with it.
+var errSpool = errors.New("spool")
+
 // spool collects a body: in memory up to threshold bytes, in a file past it. The body begins at off in the
 // buffer; what is before it (the head of a response) stays in memory. Bytes not yet scanned by the
 // framing are in the buffer, never only in the file.
@@ -232,7 +237,7 @@ const spoolWindow = 64 << 10
 // spill opens the file and makes the buffer behind the head a window onto its end.
 func (s *spool) spill() (err error) {
 	if s.file, err = s.mem.createFile(); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errSpool, err)
 	}
 	if err := s.flush(); err != nil {
 		return err
@@ -250,7 +255,10 @@ func (s *spool) flush() error {
 	rest := copy(s.buf.b[s.off:], s.buf.b[s.scan:])
 	s.buf.b = s.buf.b[:s.off+rest]
 	s.scan = s.off
-	return err
+	if err != nil {
+		return fmt.Errorf("%w: %w", errSpool, err)
+	}
+	return nil
 }
 
 func (s *spool) len() int64 { return s.flushed + int64(len(s.buf.b)-s.off) }
