@@ -73,6 +73,7 @@ type PageRecord struct {
 	Digest     string `json:"digest"` // WARC-Payload-Digest
 	SimHash    string `json:"simhash"`
 	DupOf      string `json:"dup_of"`
+	NearDupOf  string `json:"near_dup_of"` // first page of the host with nearly the same text
 	Title      string `json:"title"`
 	Canonical  string `json:"canonical"`
 	RobotsMeta string `json:"robots_meta"`
@@ -154,6 +155,7 @@ func (r *PageRecord) content(o *object) {
 	o.str("digest", r.Digest)
 	o.str("simhash", r.SimHash)
 	o.str("dup_of", r.DupOf)
+	o.str("near_dup_of", r.NearDupOf)
 	o.str("title", r.Title)
 	o.str("canonical", r.Canonical)
 	o.str("robots_meta", r.RobotsMeta)
