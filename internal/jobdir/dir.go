@@ -297,7 +297,7 @@ func DirFor(seed weburl.URL) string {
 	if isDevice(first) {
 		name = "_" + name // Windows opens the device for con.anything
 	}
-	if seed.HostPort() != seed.Host() {
+	if !isDefaultPort(seed) {
 		name += "_" + strconv.Itoa(int(seed.Port()))
 	}
 	return "." + string(filepath.Separator) + name + ".crawl"

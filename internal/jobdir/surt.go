@@ -20,7 +20,7 @@ func SURT(u weburl.URL) string { return string(AppendSURT(nil, u)) }
 // AppendSURT appends the SURT of u.
 func AppendSURT(dst []byte, u weburl.URL) []byte {
 	dst = appendSURTHost(dst, u.Host())
-	if u.HostPort() != u.Host() {
+	if !isDefaultPort(u) {
 		dst = append(dst, ':')
 		dst = strconv.AppendUint(dst, uint64(u.Port()), 10)
 	}
@@ -31,6 +31,10 @@ func AppendSURT(dst []byte, u weburl.URL) []byte {
 		dst = append(dst, q...)
 	}
 	return dst
+}
+
+func isDefaultPort(u weburl.URL) bool {
+	return u.Port() == 80 && u.Scheme() == "http" || u.Port() == 443 && u.Scheme() == "https"
 }
 
 func appendSURTHost(dst []byte, host string) []byte {
