@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -88,16 +89,17 @@ func checkDifferential(t *testing.T, src []byte) {
 	t.Helper()
 	src = normalise(src)
 	for _, raw := range []bool{false, true} {
-		if ours, theirs := startTags(src, raw), startTagsOfNet(src, raw); !slices.Equal(ours, theirs) && !explained(src) {
+		ours, theirs := startTags(src, raw), startTagsOfNet(src, raw)
+		if !slices.Equal(ours, theirs) && !(raw && explained.Match(src)) {
 			t.Errorf("raw text %v\ninput  %q\nours   %q\ntheirs %q", raw, src, ours, theirs)
 		}
 	}
 }
 
-// explained reports whether src has what x/net is known to read differently from the standard.
-func explained(src []byte) bool {
-	return false
-}
+// explained matches what x/net reads differently from the standard. In escaped script data, "<" before
+// what is neither a letter nor a slash is text and the data stays escaped (script data escaped less-than sign
+// state); x/net goes on in unescaped script data, where a script start tag means nothing.
+var explained = regexp.MustCompile(`(?is)<script.*<!--.*<[^a-z/]`)
 
 func TestDifferentialOnVectors(t *testing.T) {
 	n := 0
@@ -180,7 +182,7 @@ func checkTree(t *testing.T, src []byte) {
 		found[l.Ref] = true
 	}
 	for _, ref := range treeLinks(src) {
-		if !found[ref] {
+		if !found[ref] && !explained.Match(src) {
 			t.Errorf("link %q of the tree is not found in %q", ref, src)
 		}
 	}

@@ -8,28 +8,31 @@ package parse
 // maxForeign bounds the nesting that is followed; deeper elements are treated as part of the last.
 const maxForeign = 64
 
-// foreignStart follows a start tag.
-func (p *Parser) foreignStart(t tag) {
+// foreignStart follows a start tag and reports whether its element is an SVG or MathML element other than
+// the outermost.
+func (p *Parser) foreignStart(t tag) (foreign bool) {
 	if p.s.foreign && (elements[t].breakout || t == tagFont && p.has&(1<<attrColor|1<<attrFace|1<<attrSize) != 0) {
 		p.breakOut()
 	}
+	foreign = p.s.foreign
 	switch t {
 	case tagSvg, tagMath:
 	case tagForeignObject, tagDesc, tagTitle:
 		if !p.s.foreign || p.stack[len(p.stack)-1] != tagSvg {
-			return
+			return foreign
 		}
 	case tagMi, tagMn, tagMo, tagMs, tagMtext:
 		if !p.s.foreign || p.stack[len(p.stack)-1] != tagMath {
-			return
+			return foreign
 		}
 	default:
-		return
+		return foreign
 	}
 	if !p.s.closed && len(p.stack) < maxForeign {
 		p.stack = append(p.stack, t)
 	}
 	p.s.foreign = p.inForeign()
+	return foreign
 }
 
 // foreignEnd follows an end tag. One that belongs to an HTML element outside ends foreign content.

@@ -171,8 +171,7 @@ func (p *Parser) startTag() {
 	if p.s.eof {
 		return
 	}
-	p.foreignStart(t)
-	if info.raw != rawNone && !p.s.foreign {
+	if foreign := p.foreignStart(t); !foreign && info.raw != rawNone {
 		p.s.raw, p.s.rawTag, p.rawTag = info.raw, info.name, t
 	}
 	p.found(t)
