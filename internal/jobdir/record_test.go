@@ -191,7 +191,10 @@ func TestRecordsReadsWhatStreamsHold(t *testing.T) {
 			t.Error("an endless line was read")
 		}
 	}
-	for range Records[SkipRecord](errReader{}) {
+	for _, err := range Records[SkipRecord](errReader{}) {
+		if err == nil {
+			t.Error("a file that cannot be read was read")
+		}
 	}
 }
 
@@ -241,6 +244,9 @@ func TestSummary(t *testing.T) {
 	back, ok, err := d.ReadSummary()
 	if !ok || err != nil || len(back.Hosts) != MaxSummaryHosts || back.Pages != 96 || !back.Started.Equal(testTime) {
 		t.Errorf("%+v %v %v", back, ok, err)
+	}
+	if err := d.WriteSummary(Summary{}); err != nil || strings.Contains(content(t, d.Summary()), "null") {
+		t.Errorf("an empty summary: %v %s", err, content(t, d.Summary()))
 	}
 	s.Hosts = s.Hosts[:1]
 	if err := d.WriteSummary(s); err != nil {

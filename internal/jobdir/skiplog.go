@@ -2,6 +2,7 @@ package jobdir
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
@@ -23,6 +24,14 @@ func (o *SkipOptions) EnsureDefaults() {
 	if o.MaxPairs == 0 {
 		o.MaxPairs = 100_000
 	}
+}
+
+// Validate reports an option outside of its range.
+func (o *SkipOptions) Validate() error {
+	if o.PerHost < 0 || o.MaxPairs < 0 {
+		return fmt.Errorf("PerHost %d or MaxPairs %d is negative", o.PerHost, o.MaxPairs)
+	}
+	return nil
 }
 
 // SkipLog decides which skipped URLs are listed and which are only counted. It belongs to one goroutine,

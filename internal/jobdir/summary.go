@@ -75,7 +75,12 @@ type HostSummary struct {
 func (d *Dir) WriteSummary(s Summary) error {
 	s.V, s.Type, s.Format = recordVersion, "summary", FormatVersion
 	s.Started, s.Ended = s.Started.UTC().Truncate(time.Millisecond), s.Ended.UTC().Truncate(time.Millisecond)
-	s.Hosts = s.Hosts[:min(len(s.Hosts), MaxSummaryHosts)]
+	s.Hosts = append([]HostSummary{}, s.Hosts[:min(len(s.Hosts), MaxSummaryHosts)]...) // [] rather than null
+	for _, m := range []*map[string]int64{&s.Outcomes, &s.Skipped, &s.Status} {
+		if *m == nil {
+			*m = map[string]int64{}
+		}
+	}
 	b, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write summary: %w", err)

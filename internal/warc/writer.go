@@ -118,12 +118,12 @@ func (w *Writer) recover() error {
 	}
 	if w.pos == (Position{}) {
 		w.pos.Serial = 1
-		for serial := range files {
+		for _, serial := range files {
 			w.pos.Serial = max(w.pos.Serial, serial+1)
 		}
 		return nil
 	}
-	for serial, name := range files {
+	for name, serial := range files {
 		if name != w.pos.File && serial >= w.pos.Serial {
 			if err := w.o.FS.Remove(w.path(name)); err != nil {
 				return err
@@ -138,16 +138,16 @@ func (w *Writer) recover() error {
 	return w.o.FS.SyncDir(w.o.Dir)
 }
 
-// list returns the names of the archive's files by serial.
-func (w *Writer) list() (map[int]string, error) {
+// list returns the serials of the archive's files by name.
+func (w *Writer) list() (map[string]int, error) {
 	entries, err := w.o.FS.ReadDir(w.o.Dir)
 	if err != nil {
 		return nil, err
 	}
-	files := map[int]string{}
+	files := map[string]int{}
 	for _, e := range entries {
 		if serial, ok := w.serial(e.Name()); ok {
-			files[serial] = e.Name()
+			files[e.Name()] = serial
 		}
 	}
 	return files, nil
