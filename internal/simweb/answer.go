@@ -30,6 +30,7 @@ type answer struct {
 	chunked    bool
 	close      bool
 	compressed bool
+	headOnly   bool
 	robots     int32 // number of the robots.txt body, or -1
 	location   string
 	ctype      string
@@ -98,7 +99,7 @@ func (w *Web) reply(a *answer, q *query, now time.Time) {
 		a.compress()
 	}
 	if q.method == http.MethodHead {
-		a.body, a.chunked = a.body[:headerRoom], false
+		a.headOnly, a.chunked = true, false
 	}
 }
 
@@ -328,6 +329,7 @@ func (w *Web) limit(a *answer, now time.Time) bool {
 		if refuse {
 			r.until = now.Add(wait)
 		}
+		r.lastEnd = now // until it really ends
 	}
 	w.limits[a.host] = r
 	if refuse {

@@ -45,7 +45,7 @@ type Request struct {
 	Agent      string // User-Agent
 	Addr       netip.Addr
 	Start      time.Time // first byte read
-	End        time.Time // answer written or abandoned; zero while neither
+	End        time.Time // last piece of the answer going out, or the client gone; zero before
 	Conn       int       // number of the connection; 0 unknown (ServeHTTP)
 	Status     int       // of the answer, whether or not the client waited for it
 	Kind       Kind
@@ -131,17 +131,16 @@ func (w *Web) began(q *query, a *answer, start time.Time, addr netip.Addr, conn 
 }
 
 // ended logs the end of a request; left says that the client did not wait for it.
-func (w *Web) ended(n int, a *answer, left bool) {
-	now := time.Now()
+func (w *Web) ended(n int, a *answer, end time.Time, left bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if i := n - w.logBase; i >= 0 && i < len(w.log) {
-		w.log[i].end = now
+		w.log[i].end = end
 		w.log[i].failed = a.failed || left
 	}
 	if a.host >= 0 && w.hosts[a.host].limited && a.kind != KindRobots {
 		r := w.limits[a.host]
-		r.lastEnd = now
+		r.lastEnd = end
 		w.limits[a.host] = r
 	}
 }

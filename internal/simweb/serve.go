@@ -21,6 +21,8 @@ const (
 	readBuffer = 16 << 10 // longest request line; the module's URLs end at 4 KiB
 	maxHeaders = 100
 	chunkSize  = 4 << 10
+	// socketBuffer is what a write to a TCP connection leaves to the system without waiting for the client.
+	socketBuffer = 64 << 10
 )
 
 var errBadRequest = errors.New("simweb: bad request")
@@ -46,9 +48,12 @@ func (w *Web) Dial(ctx context.Context, network, addr string) (net.Conn, error) 
 	client, server := net.Pipe()
 	there := net.TCPAddrFromAddrPort(netip.AddrPortFrom(ip, w.opts.Port))
 	here := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 40000}
-	go w.serve(server, ip)
+	go w.serve(pipe{server}, ip)
 	return &pipeConn{client, here, there}, nil
 }
+
+// pipe marks the server's end of an in-memory connection, where a write waits for the client to read.
+type pipe struct{ net.Conn }
 
 // pipeConn gives a pipe the addresses of a TCP connection.
 type pipeConn struct {
@@ -72,10 +77,10 @@ type session struct {
 
 // serve answers the requests of a connection until either side closes it.
 func (w *Web) serve(conn net.Conn, addr netip.Addr) {
+	defer conn.Close() // beneath TLS: its farewell would wait for a client that has left
 	if w.opts.Scheme == "https" {
 		conn = tls.Server(conn, w.tlsConfig())
 	}
-	defer conn.Close()
 	s := &session{web: w, conn: conn, in: bufio.NewReaderSize(conn, readBuffer), id: w.opened(), addr: addr}
 	defer w.closed(s.id)
 	for {
@@ -100,10 +105,11 @@ func (s *session) exchange(q *query, start time.Time) bool {
 	w.reply(a, q, start)
 	n := w.began(q, a, start, s.addr, s.id)
 	err := s.pause(a.delay)
+	end := time.Now()
 	if err == nil {
-		err = s.write()
+		end, err = s.write()
 	}
-	w.ended(n, a, err != nil)
+	w.ended(n, a, end, err != nil)
 	return err == nil && !a.cut && !a.close
 }
 
@@ -126,30 +132,45 @@ func (s *session) pause(d time.Duration) error {
 	return s.conn.SetReadDeadline(time.Time{})
 }
 
-// write sends the answer.
-func (s *session) write() error {
+// write sends the answer and returns when it ended: just before the last piece went out, for afterwards the
+// client may be ahead of us by as long as it takes to be scheduled.
+func (s *session) write() (end time.Time, err error) {
 	a := &s.answer
 	length := len(a.body) - headerRoom
 	var room [headerRoom]byte
 	head := a.appendHeader(room[:0], length)
 	start := headerRoom - len(head)
 	if start < 0 {
-		return errBadRequest // a Location beyond a kilobyte: none is
+		return time.Now(), errBadRequest // a Location beyond a kilobyte: none is
 	}
 	copy(a.body[start:], head)
 	out := a.body[start:]
 	switch {
+	case a.headOnly:
+		out = out[:len(head)]
 	case a.cut:
 		out = out[:len(head)+length/2]
 	case a.chunked && a.status != http.StatusNotModified:
 		s.frames = appendChunks(append(s.frames[:0], head...), a.body[headerRoom:])
 		out = s.frames
 	}
-	_, err := s.conn.Write(out)
 	if !a.compressed {
 		a.buf = a.body
 	}
-	return err
+	last := len(out) - 1
+	if _, isPipe := s.conn.(pipe); !isPipe && len(out) <= socketBuffer {
+		last = 0
+	}
+	if last > 0 {
+		if _, err = s.conn.Write(out[:last]); err != nil {
+			return time.Now(), err
+		}
+	}
+	end = time.Now()
+	if _, err = s.conn.Write(out[last:]); err != nil {
+		end = time.Now()
+	}
+	return end, err
 }
 
 // appendHeader appends status line and header.
@@ -268,7 +289,7 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	addr, _ := w.Resolve(q.host)
 	n := w.began(&q, &a, start, addr, 0)
 	left := false
-	defer func() { w.ended(n, &a, left) }()
+	defer func() { w.ended(n, &a, time.Now(), left) }()
 	if a.delay > 0 {
 		timer := time.NewTimer(a.delay)
 		defer timer.Stop()
