@@ -39,7 +39,7 @@ type GapReason uint8
 
 // Reasons are stored with the host: their numbers never change meaning.
 const (
-	GapNone       GapReason = 0 // never contacted
+	GapNone       GapReason = 0 // never contacted, or needs no rest
 	GapFloor      GapReason = 1 // the least gap between contacts
 	GapFactor     GapReason = 2 // factor x duration of the last exchange
 	GapCrawlDelay GapReason = 3 // robots.txt asks for it
@@ -88,7 +88,8 @@ type Finished struct {
 	Visit Visit
 
 	fate  fate
-	item  Item    // what stays in the back queue, if any
+	page  bool    // counts as a page concluded
+	item  Item    // what stays in the back queue, if rewritten
 	state manners // of the host after the visit
 }
 
@@ -106,15 +107,20 @@ type Work struct {
 	Finished []Finished
 	Hungry   bool // workers starve: bring new URLs even if batches stay small
 
-	low     []low  // hosts with few URLs left in memory
-	urgent  []Item // urgent contacts with hosts that are not in memory
-	missing int    // due hosts that are missing
+	needs needs
 }
 
-// low is a host that needs more URLs in memory.
+// needs is what the scheduler asks of the step side.
+type needs struct {
+	low     []low  // hosts with few URLs left in memory
+	urgent  []Item // urgent contacts with hosts that are not in memory
+	missing int    // due hosts that workers lack
+}
+
+// low is a host that has room for more URLs in memory.
 type low struct {
 	host string
-	want int
+	room int
 }
 
 // Refused is a URL that leaves the frontier without a visit.

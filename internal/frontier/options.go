@@ -67,8 +67,8 @@ const (
 	maxCommitDelay = 250 * time.Millisecond
 	// parkLimit ends the wait for an answer that never comes, e.g. because its host gave up.
 	parkLimit = 2 * time.Minute
-	// firstWindow is how many URLs of a host are loaded at first. At a gap of one second or more, one step
-	// in 250 ms keeps that filled; faster hosts earn larger windows by draining theirs.
+	// firstWindow is the least number of URLs of a host to hold in memory. At a gap of 250 ms or more, one
+	// step in 250 ms keeps that filled.
 	firstWindow = 4
 	// refillScan bounds the URLs that one Refill moves, so that a dominant host delays a step by
 	// milliseconds, not more (BenchmarkRefill: 1024 URLs take about 5 ms).

@@ -1,6 +1,10 @@
 package frontier
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // Phase is what a host does at the moment.
 type Phase uint8
@@ -73,4 +77,65 @@ func (s *Snapshot) WaitingTotal() uint64 {
 		n += w
 	}
 	return n
+}
+
+// snapshot describes the scheduler's state.
+func (s *scheduler) snapshot(rows int) Snapshot {
+	sn := Snapshot{
+		Intake: max(0, s.disk.intake), Waiting: slices.Clone(s.disk.waiting), Ready: s.disk.ready,
+		Urgent: s.urgent, Leased: s.leased, Uncommitted: s.unsettled, Concluded: s.concluded,
+		Hosts: s.phases, InHand: s.disk.inHand, Paused: s.paused, Wakeups: s.wakeups,
+	}
+	if s.phases[Due] == 0 {
+		sn.NextDue = s.nextDue()
+	}
+	if rows <= 0 {
+		return sn
+	}
+	sn.Rows = make([]HostState, 0, rows+1)
+	for _, h := range s.table {
+		sn.consider(h, rows)
+	}
+	return sn
+}
+
+// nextDue returns the earliest time in the heap at which a host becomes due. Idle hosts, which have no URLs,
+// may stand before it: only the few that rest for less time than it are looked at.
+func (s *scheduler) nextDue() time.Time {
+	var at time.Time
+	var look func(i int)
+	look = func(i int) {
+		if i >= len(s.heap) || (!at.IsZero() && !s.heap[i].at.Before(at)) {
+			return
+		}
+		if p := s.heap[i].v.phase; p == Resting || p == BackingOff {
+			at = s.heap[i].at
+			return
+		}
+		look(2*i + 1)
+		look(2*i + 2)
+	}
+	look(0)
+	return at
+}
+
+// consider puts a host into the rows if it has enough queued, and makes it the longest if it is.
+func (sn *Snapshot) consider(h *host, rows int) {
+	st := h.state()
+	if st.ETA > sn.Longest.ETA {
+		sn.Longest = st
+	}
+	i, _ := slices.BinarySearchFunc(sn.Rows, st, compareRows)
+	if i < rows {
+		sn.Rows = slices.Insert(sn.Rows, i, st)
+		sn.Rows = sn.Rows[:min(len(sn.Rows), rows)]
+	}
+}
+
+// compareRows orders by URLs queued, most first, then by name.
+func compareRows(a, b HostState) int {
+	if c := cmp.Compare(b.Queued+b.Waiting, a.Queued+a.Waiting); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.Host, b.Host)
 }

@@ -1,0 +1,243 @@
+package frontier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"decorum/internal/outcome"
+	"decorum/internal/store"
+	"decorum/internal/weburl"
+)
+
+// rig runs a frontier with simulated workers and a step loop, in virtual time. It checks what no crawl may
+// break: one lease per host, and no contact before the promised time.
+type rig struct {
+	t     testing.TB
+	opt   Options
+	fs    store.FS
+	f     *Frontier
+	db    *store.DB
+	visit func(Lease) Exchange // fills Outcome, durations by sleeping; Start and End are set by the rig
+	addr  func(host string) netip.Addr
+
+	mu       sync.Mutex
+	out      map[string]bool      // hosts with a lease
+	last     map[string]time.Time // end of the last contact
+	contacts []contact
+	refused  []Refused
+	intake   [][]Item // batches that the next steps add
+	onStep   func(Work) []Item
+	steps    int
+	failed   error
+}
+
+type contact struct {
+	Lease
+	start, end time.Time
+	outcome    outcome.Outcome
+}
+
+type visitOf struct{ x Exchange }
+
+func (v *visitOf) Exchange() *Exchange { return &v.x }
+
+func newRig(t testing.TB, o Options) *rig {
+	r := &rig{t: t, opt: o, fs: store.Memory(), out: map[string]bool{}, last: map[string]time.Time{}}
+	r.visit = func(Lease) Exchange {
+		time.Sleep(100 * time.Millisecond)
+		return Exchange{Outcome: outcome.OK, Contact: true}
+	}
+	return r
+}
+
+func (r *rig) open() {
+	r.t.Helper()
+	db, err := store.Open(store.Options{Dir: "/state", FS: r.fs})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.db = db
+	o := r.opt
+	o.DB, o.Hasher = db, weburl.NewHasher([16]byte{1}, weburl.KeyRules{})
+	if r.f, err = Open(o); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// crawl opens, runs until Next ends or stop is done, and closes. It returns the error that ended Next.
+func (r *rig) crawl(stop context.Context) error {
+	r.t.Helper()
+	r.open()
+	run, cancelRun := context.WithCancel(context.Background())
+	steps, cancelSteps := context.WithCancel(context.Background())
+	var workers, stepper, runner sync.WaitGroup
+	runner.Go(func() { _ = r.f.Run(run) })
+	var end error
+	var once sync.Once
+	for range r.f.opt.Workers {
+		workers.Go(func() {
+			if err := r.work(stop); err != nil {
+				once.Do(func() { end = err })
+			}
+		})
+	}
+	stepper.Go(func() {
+		for {
+			w, err := r.f.Collect(steps)
+			if err != nil {
+				return
+			}
+			r.step(w)
+		}
+	})
+	workers.Wait()
+	cancelRun()
+	runner.Wait()
+	stepper.Wait()
+	cancelSteps()
+	if err := r.f.Close(); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := r.db.Close(); err != nil {
+		r.t.Fatal(err)
+	}
+	return end
+}
+
+func (r *rig) work(ctx context.Context) error {
+	for {
+		l, err := r.f.Next(ctx)
+		if err != nil {
+			return err
+		}
+		r.begin(l)
+		start := time.Now()
+		if r.addr != nil {
+			r.mu.Lock()
+			delete(r.out, l.Host)
+			r.mu.Unlock()
+			if !r.f.Claim(l, r.addr(l.Host)) {
+				continue
+			}
+		}
+		x := r.visit(l)
+		x.Start, x.End = start, time.Now()
+		if r.addr != nil {
+			x.Addr = r.addr(l.Host)
+		}
+		r.end(l, &x)
+		r.f.Done(l, &visitOf{x})
+	}
+}
+
+func (r *rig) begin(l Lease) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.out[l.Host] {
+		r.t.Errorf("%s: two leases at once", l.Host)
+	}
+	r.out[l.Host] = true
+	if last, ok := r.last[l.Host]; ok && time.Since(last) < l.Promised {
+		r.t.Errorf("%s: contacted %v after the last contact, promised %v (%v)", l.Host, time.Since(last), l.Promised, l.Reason)
+	}
+}
+
+func (r *rig) end(l Lease, x *Exchange) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.out, l.Host)
+	if x.Contact {
+		r.last[l.Host] = x.End
+	}
+	r.contacts = append(r.contacts, contact{l, x.Start, x.End, x.Outcome})
+}
+
+// step is one step of the caller, as the crawler does it.
+func (r *rig) step(w Work) {
+	b := r.db.NewBatch()
+	r.mu.Lock()
+	r.steps++
+	var add []Item
+	if len(r.intake) > 0 {
+		add, r.intake = r.intake[0], r.intake[1:]
+	}
+	left := len(r.intake)
+	if r.onStep != nil {
+		add = append(add, r.onStep(w)...)
+	}
+	r.mu.Unlock()
+	err := errors.Join(r.f.Settle(b, w), r.f.Add(b, add))
+	refused, err2 := r.f.Refill(b)
+	if err := errors.Join(err, err2, b.Commit(true)); err != nil {
+		r.t.Error(err)
+	}
+	r.mu.Lock()
+	r.refused = append(r.refused, refused...)
+	r.mu.Unlock()
+	r.f.Applied(left)
+	r.f.step.check()
+}
+
+func item(t testing.TB, url string) Item {
+	t.Helper()
+	u, err := weburl.Parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	it := Item{URL: u}
+	copy(it.FP[:], fmt.Sprintf("%16.16s", fmt.Sprint(len(url), url[max(0, len(url)-14):])))
+	return it
+}
+
+func pages(t testing.TB, host string, n int) []Item {
+	var items []Item
+	for i := range n {
+		items = append(items, item(t, fmt.Sprintf("http://%s/%d", host, i)))
+	}
+	return items
+}
+
+// times returns the gaps between the contacts of a host.
+func (r *rig) gaps(host string) []time.Duration {
+	var gaps []time.Duration
+	var last time.Time
+	for _, c := range r.contacts {
+		if c.Host != host {
+			continue
+		}
+		if !last.IsZero() {
+			gaps = append(gaps, c.start.Sub(last))
+		}
+		last = c.end
+	}
+	return gaps
+}
+
+func TestOneHostIsPacedExactly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Options{Floor: time.Second, Workers: 4})
+		r.intake = [][]Item{pages(t, "a.example", 50)}
+		if err := r.crawl(t.Context()); !errors.Is(err, ErrExhausted) {
+			t.Fatal(err)
+		}
+		if len(r.contacts) != 50 {
+			t.Fatalf("%d contacts, want 50", len(r.contacts))
+		}
+		for i, g := range r.gaps("a.example") {
+			if g != time.Second {
+				t.Errorf("gap %d is %v, want 1s", i, g)
+			}
+		}
+		for i, c := range r.contacts {
+			if want := fmt.Sprintf("/%d", i); c.URL.Path() != want {
+				t.Fatalf("contact %d is %s, want %s", i, c.URL.Path(), want)
+			}
+		}
+	})
+}
