@@ -1,8 +1,46 @@
-// Package contentseen recognises bodies that were fetched before at another URL: exactly, by SHA-256, and
-// nearly, by 64-bit SimHash within a host.
+// Package contentseen recognises bodies that were seen before at another URL.
+//
+// Exactly: by the SHA-256 of the decoded body, in the whole crawl. A duplicate becomes a WARC revisit record that
+// refers to the first page with the body (Ref), and its links are not followed. Nearly: by a 64-bit SimHash over word
+// shingles, within a host (Charikar 2002; Manku, Jain, Das Sarma 2007). Near-duplicates are recorded, and optionally
+// not followed.
+//
+// # Life of a claim
+//
+// A worker claims a body when it has it: Claim answers with the first Ref, or makes the caller's the first, in
+// memory. The step side then writes it with the batch that commits the visit (Record), and it leaves memory when
+// that batch was committed (Applied); or the visit fails and takes it back (Abandon). Near, RecordNear, Applied and
+// AbandonNear are the same for SimHashes.
+//
+// # Invariants
+//
+//   - A digest has at most one first page at any time, in memory or in the store, except beyond Options.Pending.
+//   - A URL is never a duplicate of itself.
+//   - A page that is near another is not remembered itself: each cluster is the pages near its first, and does not
+//     drift away from it page by page.
+//   - What the store holds is a function of committed batches; claims in memory die with the process.
+//
+// An answer may refer to a page that is itself not committed yet. Whoever commits in the order of claims, or in one
+// group, never leaves a reference to a page that a crash took back.
+//
+// # Concurrency
+//
+// Claim, Abandon, Near and AbandonNear are safe for concurrent use. Record, RecordNear and Applied belong to
+// one goroutine, the step side. A SimHasher belongs to one worker.
+//
+// # What it does not do
+//
+// It does not extract text (parse), does not hash bodies, does not decide what happens to duplicates, and
+// does not compare across hosts nearly: templates of hosting platforms would match.
 package contentseen
 
 import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"decorum/internal/store"
@@ -12,15 +50,15 @@ import (
 // Digest is the SHA-256 of a decoded body.
 type Digest [32]byte
 
-// Ref is the first page with a body: what a WARC revisit record refers to.
+// Ref is the first page with a body: what a WARC revisit record refers to (WARC 1.1 §6.7).
 type Ref struct {
 	URL      string
-	Date     time.Time
-	RecordID string
+	Date     time.Time // WARC-Date, kept to the nanosecond in UTC
+	RecordID string    // WARC-Record-ID
 	FP       weburl.Fingerprint
 }
 
-// Mode says what a near-duplicate means.
+// Mode says what a near-duplicate means. The values are the names of --near-duplicates.
 type Mode uint8
 
 const (
@@ -29,73 +67,222 @@ const (
 	Off                // not looked for
 )
 
-// Options says where the set lives.
+var modeNames = [...]string{Record: "record", Skip: "skip", Off: "off"}
+
+// String returns the mode's name in lower case.
+func (m Mode) String() string {
+	if int(m) < len(modeNames) {
+		return modeNames[m]
+	}
+	return fmt.Sprintf("Mode(%d)", uint8(m))
+}
+
+// ParseMode reads a mode's name, in any case.
+func ParseMode(s string) (Mode, error) {
+	for m, name := range modeNames {
+		if strings.EqualFold(s, name) {
+			return Mode(m), nil
+		}
+	}
+	return 0, fmt.Errorf("near-duplicates %q; known are %s", s, strings.Join(modeNames[:], ", "))
+}
+
+// ErrCorrupt says that a value in the store is not what was written.
+var ErrCorrupt = errors.New("damaged")
+
+// Options says where the set is and what is near.
 type Options struct {
 	DB           *store.DB
 	Partitions   int  // partitions of the crawl; default 64
-	NearDistance int  // differing bits of 64 that still count as near; default 3, at most 3
+	NearDistance int  // most bits of 64 in which near-duplicates differ, 1 to 3; default 3 (Manku et al. 2007 §3)
 	Near         Mode // what a near-duplicate means; default Record
+	Pending      int  // most claims of each kind in memory; default 65536, about 20 MB. Beyond, bodies count as new
 }
+
+// EnsureDefaults fills zero fields.
+func (o *Options) EnsureDefaults() {
+	if o.Partitions == 0 {
+		o.Partitions = 64
+	}
+	if o.NearDistance == 0 {
+		o.NearDistance = maxDistance
+	}
+	if o.Pending == 0 {
+		o.Pending = 1 << 16
+	}
+}
+
+// Validate reports the first option that cannot work.
+func (o *Options) Validate() error {
+	switch {
+	case o.DB == nil:
+		return errors.New("contentseen: no store given")
+	case o.Partitions < 1 || o.Partitions > int(store.Global):
+		return fmt.Errorf("contentseen: %d partitions; 1 to %d are possible", o.Partitions, store.Global)
+	case o.NearDistance < 1 || o.NearDistance > maxDistance:
+		return fmt.Errorf("contentseen: near distance %d; 1 to %d are possible", o.NearDistance, maxDistance)
+	case int(o.Near) >= len(modeNames):
+		return fmt.Errorf("contentseen: %v is not a mode", o.Near)
+	case o.Pending < 1:
+		return fmt.Errorf("contentseen: %d pending claims; at least 1 is needed", o.Pending)
+	}
+	return nil
+}
+
+// shards keeps workers from waiting for each other; a power of two.
+const shards = 64
 
 // Set is the set of contents seen.
-type Set struct{}
+type Set struct {
+	o      Options
+	claims [shards]claimShard
+	nears  [shards]nearShard
 
-// Open opens the set.
-func Open(Options) (*Set, error) { return &Set{}, nil }
+	pendingClaims atomic.Int64
+	pendingNears  atomic.Int64
 
-// Claim says whether the body was seen at another URL: the first Ref and true; otherwise ref becomes the
-// first, in memory until Record and Applied.
-func (s *Set) Claim(d Digest, ref Ref) (Ref, bool, error) { return Ref{}, false, nil }
-
-// Abandon takes back a Claim that returned false: the visit will not be committed.
-func (s *Set) Abandon(d Digest) {}
-
-// Record writes a claim to the batch that commits the visit.
-func (s *Set) Record(b *store.Batch, d Digest, ref Ref) {}
-
-// Applied says that the batch of all Records so far was committed.
-func (s *Set) Applied() {}
-
-// Page is a page of which near-duplicates are looked for, within its host (the first half of FP).
-type Page struct {
-	Partition store.Partition
-	FP        weburl.Fingerprint
-	URL       string
+	recorded     []Digest // of the step side: claims in a batch not yet applied
+	recordedNear []nearClaim
 }
 
-// Match is an earlier page of the host with nearly the same text.
-type Match struct {
-	URL      string
-	FP       weburl.Fingerprint
-	Sim      uint64
-	Distance int // differing bits of 64
+// claimShard holds the claims of some digests.
+type claimShard struct {
+	mu     sync.Mutex
+	claims map[Digest]Ref // guarded by mu
 }
 
-// Near returns an earlier page of the same host whose SimHash is near; otherwise the page itself is
-// remembered as the first of its kind, in memory until RecordNear and Applied. Texts of fewer words than MinWords
-// are neither found nor remembered.
-func (s *Set) Near(p Page, sim uint64, words int) (Match, bool, error) { return Match{}, false, nil }
+// Open opens the set in a store.
+func Open(o Options) (*Set, error) {
+	o.EnsureDefaults()
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Set{o: o}
+	for i := range shards {
+		s.claims[i].claims = map[Digest]Ref{}
+		s.nears[i].pages = map[hostKey][]nearClaim{}
+	}
+	return s, nil
+}
 
-// AbandonNear takes back what Near remembered: the visit will not be committed.
-func (s *Set) AbandonNear(p Page, sim uint64) {}
+// Mode says what near-duplicates mean in this set.
+func (s *Set) Mode() Mode { return s.o.Near }
 
-// RecordNear writes what Near remembered, if it did, to the batch that commits the visit.
-func (s *Set) RecordNear(b *store.Batch, p Page, sim uint64) {}
+// Claim says whether the body was seen at another URL: it returns the first Ref and true. Otherwise ref becomes the first,
+// in memory until Record and Applied, and Claim returns false; also when the body was seen at this same URL. An
+// empty body says nothing about a page: the caller does not claim it.
+func (s *Set) Claim(d Digest, ref Ref) (Ref, bool, error) {
+	c := &s.claims[d[31]%shards]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first, ok := c.claims[d]
+	if !ok {
+		var err error
+		if first, ok, err = s.stored(d); err != nil {
+			return Ref{}, false, err
+		}
+	}
+	if ok {
+		if first.FP == ref.FP {
+			return Ref{}, false, nil
+		}
+		return first, true, nil
+	}
+	if s.pendingClaims.Add(1) > int64(s.o.Pending) {
+		s.pendingClaims.Add(-1)
+		return Ref{}, false, nil
+	}
+	c.claims[d] = ref
+	return Ref{}, false, nil
+}
 
-// SimHasher makes the SimHash of a text. One per worker.
-type SimHasher struct{}
+// Abandon takes back a Claim that returned false: the visit will not be committed. Calling it after a Claim that returned
+// true is a mistake: the claim is another visit's.
+func (s *Set) Abandon(d Digest) {
+	c := &s.claims[d[31]%shards]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.claims[d]; ok {
+		delete(c.claims, d)
+		s.pendingClaims.Add(-1)
+	}
+}
 
-// NewSimHasher returns an empty hasher.
-func NewSimHasher() *SimHasher { return &SimHasher{} }
+// Record writes a claim to the batch that commits its visit. Applied follows when the batch was committed.
+func (s *Set) Record(b *store.Batch, d Digest, ref Ref) {
+	b.Set(s.key(d), ref.append(nil))
+	s.recorded = append(s.recorded, d)
+}
 
-// Add adds text.
-func (h *SimHasher) Add(text []byte) {}
+// Applied says that the batch of all Records and RecordNears since the last Applied was committed: their claims leave memory.
+func (s *Set) Applied() {
+	for _, d := range s.recorded {
+		s.Abandon(d)
+	}
+	for _, n := range s.recordedNear {
+		s.forget(n)
+	}
+	s.recorded, s.recordedNear = s.recorded[:0], s.recordedNear[:0]
+}
 
-// AddString adds text.
-func (h *SimHasher) AddString(text string) {}
+// key is digest -> Ref, in the partition that the digest falls into: duplicates do not respect host ownership.
+func (s *Set) key(d Digest) store.Key {
+	p := binary.BigEndian.Uint16(d[:]) % uint16(s.o.Partitions)
+	return store.Key{Partition: store.Partition(p), Space: store.Content, ID: d[:]}
+}
 
-// Sum returns the SimHash and the number of words.
-func (h *SimHasher) Sum() (sim uint64, words int) { return 0, 0 }
+func (s *Set) stored(d Digest) (Ref, bool, error) {
+	v, ok, err := s.o.DB.Get(s.key(d))
+	if err != nil || !ok {
+		return Ref{}, false, err
+	}
+	ref, err := parseRef(v)
+	if err != nil {
+		return Ref{}, false, fmt.Errorf("content %x: %w", d, err)
+	}
+	return ref, true, nil
+}
 
-// Reset empties the hasher.
-func (h *SimHasher) Reset() {}
+// refVersion is the first byte of a Ref in the store:
+//
+//	version (1), fingerprint (16), date: varint seconds and uvarint nanoseconds since 1970, uvarint length of URL, URL, record id
+const refVersion = 1
+
+func (r Ref) append(dst []byte) []byte {
+	dst = append(dst, refVersion)
+	dst = append(dst, r.FP[:]...)
+	dst = binary.AppendVarint(dst, r.Date.Unix())
+	dst = binary.AppendUvarint(dst, uint64(r.Date.Nanosecond()))
+	dst = binary.AppendUvarint(dst, uint64(len(r.URL)))
+	dst = append(dst, r.URL...)
+	return append(dst, r.RecordID...)
+}
+
+func parseRef(b []byte) (r Ref, err error) {
+	if len(b) < 1+len(r.FP) {
+		return Ref{}, ErrCorrupt
+	}
+	if b[0] != refVersion {
+		return Ref{}, fmt.Errorf("%w: version %d of a reference, this program knows %d", store.ErrNewer, b[0], refVersion)
+	}
+	r.FP = weburl.Fingerprint(b[1:])
+	b = b[1+len(r.FP):]
+	sec, n := binary.Varint(b)
+	if n <= 0 {
+		return Ref{}, ErrCorrupt
+	}
+	b = b[n:]
+	nsec, n := binary.Uvarint(b)
+	if n <= 0 || nsec >= uint64(time.Second) {
+		return Ref{}, ErrCorrupt
+	}
+	b = b[n:]
+	length, n := binary.Uvarint(b)
+	if n <= 0 || length > uint64(len(b)-n) {
+		return Ref{}, ErrCorrupt
+	}
+	b = b[n:]
+	r.Date = time.Unix(sec, int64(nsec)).UTC()
+	r.URL, r.RecordID = string(b[:length]), string(b[length:])
+	return r, nil
+}
