@@ -20,8 +20,9 @@ func (a *address) slot() *int { return &a.heap }
 
 // addresses is the table of addresses in use. It belongs to the scheduler.
 type addresses struct {
-	gap   time.Duration // rest after a contact
-	begin time.Time     // before that, no address is contacted: its last contact is unknown
+	gap   time.Duration         // rest after a contact
+	fast  func(netip.Addr) bool // addresses that do not rest
+	begin time.Time             // before that, no address is contacted: its last contact is unknown
 	table map[netip.Addr]*address
 	heap  timeHeap[*address]
 	sweep int // size of the table at which idle addresses are dropped
@@ -58,7 +59,7 @@ func (t *addresses) release(h *host, contact bool, end time.Time) {
 		return
 	}
 	if contact && !a.reserved {
-		a.next = latest(a.next, end.Add(t.gap))
+		a.next = latest(a.next, end.Add(t.rest(a.addr)))
 	}
 	a.holder, a.reserved, h.addr = nil, false, nil
 	t.arm(a)
@@ -67,8 +68,16 @@ func (t *addresses) release(h *host, contact bool, end time.Time) {
 // contacted makes an address rest that was contacted without a claim.
 func (t *addresses) contacted(ip netip.Addr, end, now time.Time) {
 	a := t.get(ip, now)
-	a.next = latest(a.next, end.Add(t.gap))
+	a.next = latest(a.next, end.Add(t.rest(ip)))
 	t.arm(a)
+}
+
+// rest is how long an address rests after a contact.
+func (t *addresses) rest(ip netip.Addr) time.Duration {
+	if t.fast(ip) {
+		return 0
+	}
+	return t.gap
 }
 
 // arm puts a free address that hosts wait for into the heap.
@@ -97,7 +106,10 @@ func (t *addresses) get(ip netip.Addr, now time.Time) *address {
 		if len(t.table) >= t.sweep {
 			t.drop(now)
 		}
-		a = &address{addr: ip, next: t.begin}
+		a = &address{addr: ip}
+		if !t.fast(ip) {
+			a.next = t.begin
+		}
 		t.table[ip] = a
 	}
 	return a

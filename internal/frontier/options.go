@@ -3,6 +3,7 @@ package frontier
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"decorum/internal/store"
@@ -34,6 +35,7 @@ type Options struct {
 	MaxFactorGap time.Duration          // limit of factor x duration alone; default 10 min
 	Fast         func(host string) bool // hosts with neither floor nor factor; default none
 	IPGap        time.Duration          // rest of an address; default 250 ms, negative is none
+	FastAddr     func(netip.Addr) bool  // addresses that do not rest; still one contact at a time; default none
 
 	Fronts  int       // F, the number of levels; default 8, at most 32
 	Weights []float64 // share of each level at refill; default halving: 2^-level
@@ -104,13 +106,16 @@ func (o *Options) EnsureDefaults() {
 	if o.Fast == nil {
 		o.Fast = func(string) bool { return false }
 	}
+	if o.FastAddr == nil {
+		o.FastAddr = func(netip.Addr) bool { return false }
+	}
 	if o.Weights == nil {
 		for i := range o.Fronts {
 			o.Weights = append(o.Weights, 1/float64(uint64(1)<<min(i, maxFronts)))
 		}
 	}
 	if o.Prioritize == nil {
-		o.Prioritize = byDepth
+		o.Prioritize = ByDepth
 	}
 }
 
@@ -155,9 +160,9 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// byDepth is the default prioritizer: seeds and sitemaps first, then one level per link away from the
+// ByDepth is the default prioritizer: seeds and sitemaps first, then one level per link away from the
 // seed. What a page embeds belongs to the page, so it shares the level of the page.
-func byDepth(it *Item) uint8 {
+func ByDepth(it *Item) uint8 {
 	switch {
 	case it.Kind == Sitemap || it.Depth == 0:
 		return 1

@@ -75,7 +75,7 @@ type grant struct {
 
 func newScheduler(o *Options, opened time.Time, unclean bool) *scheduler {
 	s := &scheduler{opt: o, opened: opened, table: map[string]*host{}, hungerGap: hungerPause}
-	s.addresses = addresses{gap: max(0, o.IPGap), table: map[netip.Addr]*address{}, sweep: minSweep}
+	s.addresses = addresses{gap: max(0, o.IPGap), fast: o.FastAddr, table: map[netip.Addr]*address{}, sweep: minSweep}
 	if unclean {
 		s.addresses.begin = opened.Add(s.addresses.gap)
 	}

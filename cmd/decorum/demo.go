@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"decorum/internal/config"
+	"decorum/internal/jobdir"
+	"decorum/internal/node"
+	"decorum/internal/simweb"
+)
+
+// demoCmd is `decorum demo`: a crawl of the embedded toy web over real connections on loopback.
+type demoCmd struct {
+	Dir      string          `default:"demo.crawl" placeholder:"PATH" help:"Crawl folder. The same command resumes."`
+	Fresh    bool            `help:"Start over."`
+	Delay    config.Duration `default:"100ms" help:"Least rest of a host between two requests."`
+	Pages    int             `placeholder:"N" help:"A larger web, of about N pages."`
+	Hosts    int             `placeholder:"N" help:"Of N hosts."`
+	Listen   string          `default:"127.0.0.1:7070" placeholder:"ADDR" help:"Live page and metrics; next free port if taken; off for none."`
+	Progress string          `enum:"auto,plain,off" default:"auto" help:"Live block on a terminal, plain lines, or none."`
+	Quiet    bool            `short:"q" help:"Only problems and the summary."`
+}
+
+// demoPort is where the toy web listens; the URLs of the crawl carry it, so a resumed demo needs the same.
+const demoPort = 7171
+
+// Run starts the toy web and crawls it.
+func (d *demoCmd) Run(e *env) error {
+	if d.Fresh {
+		c := crawlCmd{}
+		if err := c.startOver(e, d.Dir); err != nil {
+			return err
+		}
+	}
+	port, err := d.port()
+	if err != nil {
+		return err
+	}
+	o := simweb.Demo()
+	o.Port = uint16(port)
+	if d.Pages > 0 {
+		o.Pages = d.Pages
+	}
+	if d.Hosts > 0 {
+		o.Hosts = d.Hosts
+	}
+	if err := o.Validate(); err != nil {
+		return usage("demo: %v", err)
+	}
+	web := simweb.New(o)
+	stop, err := web.Listen(context.Background(), port)
+	if err != nil {
+		return usage("demo: the toy web cannot listen on port %d: %v", port, err)
+	}
+	defer stop()
+	seeds, err := demoSeeds(web)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(e.stderr, "demo: a toy web of %d hosts on loopback, port %d; kill -9 this and run it again: nothing is lost\n", len(web.Hosts()), port)
+	return e.crawl(node.Options{Config: d.config(web), Seeds: seeds, Dir: d.Dir, Version: version}, "decorum demo"+d.again())
+}
+
+func (d *demoCmd) again() string {
+	if d.Dir == "demo.crawl" {
+		return ""
+	}
+	return " --dir " + d.Dir
+}
+
+// port is the one the folder's crawl was started with, or a free one.
+func (d *demoCmd) port() (int, error) {
+	kept := filepath.Join(d.Dir, demoPortFile)
+	if raw, err := os.ReadFile(kept); err == nil {
+		if p, err := strconv.Atoi(string(raw)); err == nil {
+			return p, nil
+		}
+	}
+	port := demoPort
+	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			return 0, usage("demo: nothing can listen on 127.0.0.1: %v", err)
+		}
+		port = l.Addr().(*net.TCPAddr).Port
+	}
+	if err := l.Close(); err != nil {
+		return 0, err
+	}
+	if _, err := os.Stat(filepath.Join(d.Dir, jobdir.ConfigName)); errors.Is(err, os.ErrNotExist) {
+		dir, err := jobdir.Open(d.Dir, jobdir.Options{Tool: "decorum/" + version})
+		if err != nil {
+			return 0, err
+		}
+		defer dir.Close()
+		return port, dir.WriteFile(demoPortFile, []byte(strconv.Itoa(port)))
+	}
+	return port, nil
+}
+
+const demoPortFile = "state/demo-port"
+
+func demoSeeds(web *simweb.Web) ([]config.Seed, error) {
+	var seeds []config.Seed
+	for _, u := range web.Seeds() {
+		s, err := config.ParseSeed(u)
+		if err != nil {
+			return nil, err
+		}
+		seeds = append(seeds, s)
+	}
+	return seeds, nil
+}
+
+// config is that of a crawl of everything, with loopback allowed.
+func (d *demoCmd) config(web *simweb.Web) config.Crawl {
+	c := config.Default()
+	c.Scope, c.AllowNet, c.Delay, c.IPGap = "any", []string{"127.0.0.0/8"}, d.Delay, config.Duration(20*time.Millisecond)
+	c.MinFree, c.Listen, c.Progress, c.Quiet = 64<<20, d.Listen, d.Progress, d.Quiet
+	for name, addrs := range web.StaticDNS() {
+		for _, a := range addrs {
+			c.Resolve = append(c.Resolve, fmt.Sprintf("%s:%s", name, a))
+		}
+	}
+	return c
+}

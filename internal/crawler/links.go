@@ -1,0 +1,165 @@
+package crawler
+
+import (
+	"decorum/internal/frontier"
+	"decorum/internal/jobdir"
+	"decorum/internal/outcome"
+	"decorum/internal/parse"
+	"decorum/internal/urlfilter"
+	"decorum/internal/weburl"
+)
+
+// maxSkipsPerVisit bounds the dropped links of one page that are listed; the rest are counted by the filter.
+const maxSkipsPerVisit = 1000
+
+// hops appends a letter to the path from the seed: L link, R redirect, E embedded, S sitemap. A step that left
+// the scope at the cost of one of --hops is in lower case until it is shown.
+func hops(path string, letter byte) string {
+	if len(path) >= frontier.MaxHops {
+		return path
+	}
+	return path + string(letter)
+}
+
+// spend marks the last step of a path as one outside the scope.
+func spend(path string) string {
+	last := len(path) - 1
+	return path[:last] + string(path[last]|0x20)
+}
+
+// outside counts the steps of a path outside the scope.
+func outside(path string) (n int) {
+	for i := range len(path) {
+		n += int(path[i] >> 5 & 1)
+	}
+	return n
+}
+
+// follow turns the links of a page into intake: each resolved, tested in order, and looked up in the cache of popular
+// URLs. What is dropped has a reason.
+func (c *Crawler) follow(v *visit, base weburl.URL, links []parse.Link, nofollow bool) {
+	f := follower{c: c, v: v, page: v.lease.URL.String()}
+	v.found.found += len(links)
+	for i := range links {
+		f.link(base, &links[i], nofollow)
+	}
+}
+
+// follower is the state of follow.
+type follower struct {
+	c    *Crawler
+	v    *visit
+	page string
+}
+
+func (f *follower) link(base weburl.URL, l *parse.Link, nofollow bool) {
+	u, err := base.Resolve(l.Ref)
+	if err != nil {
+		return // mailto:, javascript: and broken references are not URLs of the web
+	}
+	it := f.item(u, l)
+	if nofollow && !it.Embed || f.c.opt.ObeyRel && l.Rel&parse.RelNofollow != 0 {
+		f.drop(it, outcome.Nofollow, l.Tag)
+		return
+	}
+	f.record(u, l)
+	if f.c.opt.Sitemaps == SitemapsOnly && l.Kind != parse.SitemapEntry && l.Kind != parse.SitemapIndex {
+		f.drop(it, outcome.OutOfScope, "--sitemaps only")
+		return
+	}
+	f.admit(it)
+}
+
+// item is the link as the frontier keeps it.
+func (f *follower) item(u weburl.URL, l *parse.Link) frontier.Item {
+	from := &f.v.lease
+	it := frontier.Item{URL: u, Depth: from.Depth, Seed: from.Seed, Parent: f.page, Anchor: l.Anchor}
+	letter := byte('L')
+	switch l.Kind {
+	case parse.Embed:
+		it.Embed, letter = true, 'E'
+	case parse.LinkElement:
+		it.Embed, letter = l.Rel&(parse.RelStylesheet|parse.RelIcon) != 0, 'E'
+	case parse.SitemapIndex:
+		it.Kind, letter = frontier.Sitemap, 'S'
+	case parse.SitemapEntry:
+		letter = 'S'
+	}
+	if !it.Embed {
+		it.Depth++
+	}
+	it.Hops = hops(from.Hops, letter)
+	return it
+}
+
+// admit applies the tests and hands what passes to the intake.
+func (f *follower) admit(it frontier.Item) {
+	verdict := f.c.Filter.Check(urlfilter.Link{URL: it.URL, Depth: int(it.Depth), Hops: outside(it.Hops[:max(len(it.Hops)-1, 0)]),
+		Redirect: it.Redirects > 0, Embed: it.Embed, Sitemap: it.Kind == frontier.Sitemap})
+	if verdict.Outcome != outcome.None {
+		f.drop(it, verdict.Outcome, verdict.Rule)
+		return
+	}
+	if verdict.Hop {
+		it.Hops = spend(it.Hops)
+	}
+	f.v.found.passed++
+	it.FP = f.c.Hasher.Fingerprint(it.URL)
+	if it.Head && it.FP == f.v.lease.FP && it.URL != f.v.lease.URL {
+		// The page redirects to another spelling of its own key form, such as itself without a session
+		// id. The key is spent on the redirect, so the target goes by a key of its own, once.
+		it.FP[len(it.FP)-1] ^= 0xFF
+	}
+	if f.c.Cache.Seen(it.FP) {
+		f.v.found.cached++
+		return
+	}
+	f.v.links = append(f.v.links, it)
+}
+
+// drop notes why a link was not taken, each URL and reason once as far as memory reaches.
+func (f *follower) drop(it frontier.Item, o outcome.Outcome, rule string) {
+	fp := f.c.Hasher.Fingerprint(it.URL)
+	fp[len(fp)-1] ^= byte(o)
+	if f.c.dropped.Seen(fp) || len(f.v.skips) >= maxSkipsPerVisit {
+		return
+	}
+	f.v.skips = append(f.v.skips, jobdir.SkipRecord{URL: it.URL.String(), Reason: o.String(), Rule: rule, Host: it.URL.Host(),
+		Parent: f.page, Depth: int(it.Depth)})
+}
+
+// record writes a link record for an indexer, if links are wanted.
+func (f *follower) record(u weburl.URL, l *parse.Link) {
+	if f.c.Links == nil || l.Kind == parse.SitemapEntry || l.Kind == parse.SitemapIndex {
+		return
+	}
+	r := jobdir.LinkRecord{Source: f.page, Target: u.String(), Anchor: l.Anchor, Rel: relText(l.Rel), Position: l.Position, Tag: l.Tag}
+	f.v.records = r.AppendJSON(f.v.records)
+}
+
+// redirect hands the target of a redirect to the frontier, at the head of its host's queue.
+func (c *Crawler) redirect(v *visit, target weburl.URL) {
+	f := follower{c: c, v: v, page: v.lease.URL.String()}
+	from := &v.lease
+	v.found.found++
+	it := frontier.Item{URL: target, Kind: from.Kind, Head: true, Depth: from.Depth, Seed: from.Seed, Parent: f.page, Anchor: from.Anchor,
+		Embed: from.Embed, Redirects: from.Redirects + 1, Hops: hops(from.Hops, 'R')}
+	if int(it.Redirects) > c.opt.MaxRedirects {
+		f.drop(it, outcome.RedirectLimit, "more than 10 redirects in a row")
+		return
+	}
+	if from.Depth == 0 && onlyRedirects(from.Hops) && target.Domain() == from.URL.Domain() {
+		c.Filter.AddSeeds([]weburl.URL{target}) // a seed that moved within its domain is still the seed
+		v.newSeed = target
+	}
+	f.admit(it)
+}
+
+func onlyRedirects(path string) bool {
+	for i := range len(path) {
+		if path[i] != 'R' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,149 @@
+package crawler
+
+import (
+	"context"
+	"time"
+
+	"decorum/internal/fetch"
+	"decorum/internal/frontier"
+	"decorum/internal/jobdir"
+	"decorum/internal/outcome"
+	"decorum/internal/robots"
+	"decorum/internal/store"
+	"decorum/internal/weburl"
+)
+
+// robotsFor says what robots.txt wants before u is fetched. What an earlier run learned is read from the
+// store the first time an origin is asked for.
+func (c *Crawler) robotsFor(u weburl.URL) (robots.Answer, error) {
+	a := c.Robots.Lookup(u, time.Now())
+	if !a.Cold {
+		return a, nil
+	}
+	raw, ok, err := c.DB.Get(robotsKey(u.Origin()))
+	if err != nil || !ok {
+		return a, err
+	}
+	e, err := robots.Unmarshal(raw)
+	if err != nil || c.Robots.Restore(e) != nil {
+		return a, nil // an unreadable copy is no copy: it is fetched again
+	}
+	return c.Robots.Lookup(u, time.Now()), nil
+}
+
+// robotsKey: the copies are few (one per origin) and looked up by origin alone, so they live in the global
+// partition; a partition that moves fetches robots.txt again.
+func robotsKey(origin string) store.Key {
+	return store.Key{Partition: store.Global, Space: store.Robots, ID: []byte(origin)}
+}
+
+// visitRobots contacts target for the robots.txt of an origin: the first contact with a host, and each hop of a redirect.
+func (c *Crawler) visitRobots(ctx context.Context, v *visit, origin string, target weburl.URL) (*visit, error) {
+	hop := v.lease.Kind == frontier.Robots
+	x, err := c.contact(ctx, v, target, robots.MaxBytes)
+	if err != nil {
+		return c.unless(v, err)
+	}
+	if hop {
+		v.exchange.Wake = append(v.exchange.Wake, c.politeKeyOf(origin))
+	}
+	if x == nil { // no address: for the host itself that concludes the page, for a hop it is a network failure
+		if hop {
+			c.learn(v, origin, c.Robots.Response(origin, 0, nil, weburl.URL{}, 0, time.Now()))
+		}
+		return v, nil
+	}
+	defer x.Close()
+	status, body := x.Status, []byte(nil)
+	if x.Outcome.Class() == outcome.ClassFailed {
+		status = 0
+	} else if body, err = bodyBytes(x.Body); err != nil {
+		return nil, err
+	}
+	a := c.Robots.Response(origin, status, body, x.Location, x.RetryAfter, x.End)
+	v.exchange.Outcome = outcome.None
+	v.fetch.Kind = jobdir.KindRobots
+	if hop {
+		v.fetch.For = origin
+	}
+	c.learn(v, origin, a)
+	return v, c.archive(ctx, v, x, nil)
+}
+
+// learn turns the answer into host state, durable facts and links.
+func (c *Crawler) learn(v *visit, origin string, a robots.Answer) {
+	if e, ok := c.Robots.Snapshot(origin); ok {
+		v.robots = &e
+	}
+	switch a.Action {
+	case robots.Defer:
+		v.exchange.HostFailed, v.exchange.Until = true, a.Until
+	case robots.Use:
+		if v.lease.Kind != frontier.Robots {
+			v.exchange.CrawlDelay, _ = delayOf(a)
+		}
+		c.sitemapsOf(v, origin, a.Rules)
+	}
+}
+
+// deferred gives the lease back until robots.txt may be asked for again.
+func (c *Crawler) deferred(v *visit, a robots.Answer) *visit {
+	v.exchange.Until = a.Until
+	return v
+}
+
+// sendElsewhere asks the frontier to contact another host for this origin's robots.txt and to park this
+// host meanwhile: a redirect is never followed inside the lease of another host.
+func (c *Crawler) sendElsewhere(v *visit, origin string, target weburl.URL) {
+	v.exchange.Park = true
+	v.exchange.Urgent = []frontier.Item{{URL: target, FP: c.Hasher.Fingerprint(target), Kind: frontier.Robots, Origin: origin, Head: true}}
+}
+
+// sitemapsOf queues the sitemaps that robots.txt names, if they belong to the site.
+func (c *Crawler) sitemapsOf(v *visit, origin string, rules *robots.Rules) {
+	if c.opt.Sitemaps == SitemapsOff {
+		return
+	}
+	base, err := weburl.Parse(origin + robots.Path)
+	if err != nil {
+		return
+	}
+	refs := rules.Sitemaps()
+	if len(refs) == 0 && c.opt.Sitemaps == SitemapsOnly {
+		refs = []string{"/sitemap.xml"} // the usual place, where robots.txt names none
+	}
+	for _, ref := range refs[:min(len(refs), maxSitemaps)] {
+		u, err := base.Resolve(ref)
+		if err != nil || u.Domain() != base.Domain() {
+			continue
+		}
+		v.links = append(v.links, frontier.Item{URL: u, FP: c.Hasher.Fingerprint(u), Kind: frontier.Sitemap,
+			Hops: hops(v.lease.Hops, 'S'), Seed: v.lease.Seed, Parent: base.String()})
+	}
+}
+
+// maxSitemaps is how many Sitemap lines of one robots.txt are followed; indexes name the rest.
+const maxSitemaps = 500
+
+func delayOf(a robots.Answer) (time.Duration, bool) {
+	if a.Action != robots.Use {
+		return 0, false
+	}
+	return a.Rules.Delay()
+}
+
+func (c *Crawler) politeKeyOf(origin string) string {
+	u, err := weburl.Parse(origin + "/")
+	if err != nil {
+		return ""
+	}
+	return c.Frontier.PoliteKey(u)
+}
+
+// bodyBytes returns the decoded body, read from its spool file if it is there.
+func bodyBytes(b fetch.Body) ([]byte, error) {
+	if p, ok := b.Bytes(); ok {
+		return p, nil
+	}
+	return readAll(b)
+}

@@ -1,0 +1,153 @@
+// Package housekeeping wakes every second while a crawl runs and looks after it: disk space, limits on
+// time, guards, and a view of the whole for screen, page and log.
+//
+// It decides nothing about URLs. What it stops, it stops through the two handles it is given: Pause and Resume, which
+// hold back leases (requests under way are unaffected), and End, which ends the crawl with a reason.
+//
+// Disk full is a state, not a crash: below the low-water mark all fetching pauses, above the high-water
+// mark it resumes by itself.
+//
+// One goroutine, started by Run, ended by its context.
+package housekeeping
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"decorum/internal/frontier"
+	"decorum/internal/meter"
+)
+
+// Period is how often the housekeeper wakes. "Every few seconds" of IR-book 20.2.1 would let a fast disk fill
+// up 2 GiB behind its back; a second does not.
+const Period = time.Second
+
+// Guard ends a crawl that should not go on as it is: Check returns why, or "".
+type Guard func(meter.Snapshot, frontier.Snapshot) (reason string)
+
+// Options of a housekeeper.
+type Options struct {
+	Meter    *meter.Crawl
+	Frontier *frontier.Frontier
+	MinFree  uint64                 // low-water mark in bytes; 0 = no guard. High-water is an eighth more
+	Free     func() (uint64, error) // bytes free where the crawl folder is
+	MaxTime  time.Duration          // of this run; 0 = no limit
+	Guard    Guard                  // nil: none
+	Log      func(format string, args ...any)
+}
+
+// EndReason says why housekeeping ended a crawl.
+type EndReason string
+
+const (
+	EndTime  EndReason = "max_time"
+	EndGuard EndReason = "guard"
+)
+
+// Housekeeper watches one crawl.
+type Housekeeper struct {
+	o     Options
+	end   func(reason EndReason, text string)
+	began time.Time
+
+	mu     sync.Mutex
+	paused string // why the crawl rests, or ""; guarded by mu
+	user   bool   // a person paused it; guarded by mu
+}
+
+// New returns a housekeeper; Run starts it.
+func New(o Options) *Housekeeper { return &Housekeeper{o: o} }
+
+// OnEnd says what ends the crawl; it is called at most once, from Run. Call it before Run.
+func (h *Housekeeper) OnEnd(end func(reason EndReason, text string)) { h.end = end }
+
+// Run watches until ctx is done.
+func (h *Housekeeper) Run(ctx context.Context) {
+	h.began = time.Now()
+	tick := time.NewTicker(Period)
+	defer tick.Stop()
+	ended := false
+	for {
+		h.disk()
+		if !ended {
+			ended = h.limits()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (h *Housekeeper) limits() (ended bool) {
+	if h.o.MaxTime > 0 && time.Since(h.began) >= h.o.MaxTime {
+		h.end(EndTime, fmt.Sprintf("time limit %v reached", h.o.MaxTime))
+		return true
+	}
+	if h.o.Guard == nil {
+		return false
+	}
+	if why := h.o.Guard(h.o.Meter.Snapshot(time.Now()), h.o.Frontier.Snapshot(0)); why != "" {
+		h.end(EndGuard, why)
+		return true
+	}
+	return false
+}
+
+// disk pauses below the low-water mark and resumes above the high-water mark.
+func (h *Housekeeper) disk() {
+	if h.o.MinFree == 0 || h.o.Free == nil {
+		return
+	}
+	free, err := h.o.Free()
+	if err != nil {
+		h.o.Log("disk space cannot be read: %v", err)
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case free < h.o.MinFree && h.paused == "":
+		h.set(fmt.Sprintf("disk: %d MiB free, less than --min-free %d MiB; fetching resumes when there is room", free>>20, h.o.MinFree>>20), false)
+	case free >= h.o.MinFree+h.o.MinFree/8 && h.paused != "" && !h.user:
+		h.set("", false)
+	}
+}
+
+// Pause holds back all leases because a person asked.
+func (h *Housekeeper) Pause() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.set("paused by request", true)
+}
+
+// Resume lets a paused crawl go on. A crawl paused for lack of disk pauses again at once if there is still none.
+func (h *Housekeeper) Resume() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.set("", false)
+}
+
+// Paused returns why the crawl rests, or "".
+func (h *Housekeeper) Paused() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.paused
+}
+
+func (h *Housekeeper) set(reason string, user bool) {
+	if h.paused == reason {
+		return
+	}
+	h.paused, h.user = reason, user
+	if reason == "" {
+		h.o.Frontier.Resume()
+		h.o.Log("going on")
+		return
+	}
+	h.o.Frontier.Pause(reason)
+	h.o.Log("%s", reason)
+}

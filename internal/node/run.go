@@ -1,0 +1,224 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"decorum/internal/crawler"
+	"decorum/internal/frontier"
+	"decorum/internal/housekeeping"
+	"decorum/internal/jobdir"
+	"decorum/internal/meter"
+	"decorum/internal/outcome"
+	"decorum/internal/weburl"
+)
+
+// Result says how a run ended.
+type Result struct {
+	Reason  jobdir.EndReason
+	Detail  string // for a person
+	Err     error  // with EndDisk and EndError
+	Forced  bool   // requests under way were cut
+	Guard   bool   // a guard paused the crawl
+	Summary jobdir.Summary
+}
+
+func (n *Node) openCrawl() error {
+	c, err := crawler.New(n.parts, n.crawlerOptions())
+	if err != nil {
+		return err
+	}
+	n.crawl = c
+	progress, err := crawler.ReadProgress(n.db)
+	if err != nil {
+		return err
+	}
+	for _, s := range progress.Seeds {
+		if u, err := weburl.Reparse(s); err == nil {
+			n.parts.Filter.AddSeeds([]weburl.URL{u})
+		}
+	}
+	cfg := &n.opt.Config
+	n.keeper = housekeeping.New(housekeeping.Options{Meter: n.parts.Meter, Frontier: n.parts.Frontier, MinFree: uint64(cfg.MinFree),
+		Free: func() (uint64, error) { return n.opt.Free(n.dir.Root()) }, MaxTime: time.Duration(cfg.MaxTime), Guard: n.guard, Log: n.opt.Log})
+	return nil
+}
+
+// Run crawls until nothing is left, a limit is reached, or soft is done: then requests under way finish. When
+// hard is done too they are cut. Either way everything finished is durable when Run returns, and the summary is written.
+func (n *Node) Run(soft, hard context.Context) (Result, error) {
+	n.began = time.Now()
+	soft, end := context.WithCancel(soft)
+	defer end()
+	n.keeper.OnEnd(func(reason housekeeping.EndReason, text string) {
+		n.mu.Lock()
+		n.ended, n.text = reason, text
+		n.mu.Unlock()
+		end()
+	})
+	watching, stop := context.WithCancel(context.Background())
+	var watch sync.WaitGroup
+	watch.Go(func() { n.keeper.Run(watching) })
+	err := n.crawl.Run(soft, hard)
+	stop()
+	watch.Wait()
+	r := n.result(err)
+	r.Forced = hard.Err() != nil
+	return r, n.finish(&r)
+}
+
+// result names the end of a run.
+func (n *Node) result(err error) Result {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c := &n.opt.Config
+	switch {
+	case errors.Is(err, frontier.ErrExhausted):
+		return Result{Reason: jobdir.EndExhausted, Detail: "nothing is left to fetch"}
+	case errors.Is(err, frontier.ErrLimit):
+		return Result{Reason: jobdir.EndMaxPages, Detail: fmt.Sprintf("%d pages, as asked", c.MaxPages)}
+	case errors.Is(err, crawler.ErrMaxBytes):
+		return Result{Reason: jobdir.EndMaxBytes, Detail: fmt.Sprintf("one more page would pass %v", c.MaxBytes)}
+	case n.ended == housekeeping.EndTime:
+		return Result{Reason: jobdir.EndMaxTime, Detail: n.text}
+	case n.ended == housekeeping.EndGuard:
+		return Result{Reason: jobdir.EndInterrupted, Detail: n.text, Guard: true}
+	case errors.Is(err, context.Canceled):
+		return Result{Reason: jobdir.EndInterrupted, Detail: "interrupted"}
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EIO), errors.Is(err, syscall.EROFS):
+		return Result{Reason: jobdir.EndDisk, Detail: err.Error(), Err: err}
+	}
+	return Result{Reason: jobdir.EndError, Detail: err.Error(), Err: err}
+}
+
+// finish sorts the index and writes the summary.
+func (n *Node) finish(r *Result) error {
+	n.facts.WallMS += time.Since(n.began).Milliseconds()
+	r.Summary = n.summary(r)
+	if r.Err != nil {
+		return nil // the disk or the state is in trouble: leave it alone
+	}
+	if err := n.dir.SortIndex(context.Background(), 0); err != nil {
+		return err
+	}
+	if err := n.facts.save(n.db); err != nil {
+		return err
+	}
+	return n.dir.WriteSummary(r.Summary)
+}
+
+func (n *Node) summary(r *Result) jobdir.Summary {
+	m, f := n.parts.Meter.Snapshot(time.Now()), n.parts.Frontier.Snapshot(jobdir.MaxSummaryHosts)
+	s := jobdir.Summary{Tool: n.opt.tool(), Started: n.facts.Created, Ended: time.Now(), WallMS: n.facts.WallMS, Runs: n.facts.Runs,
+		EndReason: r.Reason, EndDetail: r.Detail, Seeds: int64(len(n.facts.Seeds)), Pages: int64(m.Pages), Fetches: int64(m.Fetches),
+		Found: int64(n.parts.Seen.Known()), QueuedLeft: int64(f.WaitingTotal()+f.Ready) + int64(f.Intake), BytesWire: int64(m.WireBytes),
+		BytesBody: int64(m.BodyBytes), BytesArchived: int64(m.WARCBytes), Outcomes: map[string]int64{}, Skipped: map[string]int64{},
+		Status: map[string]int64{}}
+	if files, err := filepath.Glob(filepath.Join(n.dir.Archive(), "*.warc.gz")); err == nil {
+		s.WARCFiles = len(files)
+	}
+	for o, count := range m.Outcomes {
+		if o.Class() == outcome.ClassSkipped {
+			s.Skipped[o.String()] = int64(count)
+		} else {
+			s.Outcomes[o.String()] = int64(count)
+		}
+	}
+	for i, count := range m.Status {
+		if i > 0 && count > 0 {
+			s.Status[fmt.Sprintf("%dxx", i)] = int64(count)
+		}
+	}
+	n.summarizeHosts(&s, f.Rows)
+	return s
+}
+
+func (n *Node) summarizeHosts(s *jobdir.Summary, rows []frontier.HostState) {
+	for _, h := range rows {
+		if h.Queued+h.Waiting > 0 {
+			s.HostsLeft++
+		}
+		s.Hosts = append(s.Hosts, jobdir.HostSummary{Host: h.Host, Pages: int64(h.Pages), Failed: int64(h.Errors), QueuedLeft: int64(h.Queued + h.Waiting),
+			BytesWire: int64(h.Bytes), GapMS: h.Gap.Milliseconds(), GapReason: h.Reason.String()})
+	}
+}
+
+// Status is a view of a running crawl: what screen, page and status show.
+type Status struct {
+	Time    time.Time
+	Elapsed time.Duration // of this run
+	Paused  string
+	Meter   meter.Snapshot
+	Queues  frontier.Snapshot
+	Known   uint64 // URLs seen
+	Archive string // file being written
+	Free    uint64 // bytes of disk
+}
+
+// Status looks at the crawl; rows is how many hosts to list. It is safe at any time between Open and Close.
+func (n *Node) Status(rows int) Status {
+	free, _ := n.opt.Free(n.dir.Root()) // unknown reads as zero
+	now := time.Now()
+	return Status{Time: now, Elapsed: now.Sub(n.began), Paused: n.keeper.Paused(), Meter: n.parts.Meter.Snapshot(now),
+		Queues: n.parts.Frontier.Snapshot(rows), Known: n.parts.Seen.Known(), Free: free}
+}
+
+// Pause and Resume hold back and release leases.
+func (n *Node) Pause()  { n.keeper.Pause() }
+func (n *Node) Resume() { n.keeper.Resume() }
+
+// Robots says what robots.txt of the first seed's host wants, once it is known: for the first lines on the screen.
+func (n *Node) Facts() (seeds []string, runs int, first bool) {
+	return n.facts.Seeds, n.facts.Runs, n.first
+}
+
+// freeDisk returns the bytes that a user may still write where dir is.
+func freeDisk(dir string) (uint64, error) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		return 0, err
+	}
+	return s.Bavail * uint64(s.Bsize), nil
+}
+
+// Limits past which a crawl must say whom to complain to.
+const (
+	anonymousHosts = 100
+	anonymousPages = 50_000
+)
+
+// guard stops a large crawl that gives site owners no way to reach its operator. Hosts on local addresses do
+// not count: their owner is at hand.
+func (n *Node) guard(m meter.Snapshot, _ frontier.Snapshot) string {
+	if n.opt.Config.Contact != "" {
+		return ""
+	}
+	strangers := n.hosts.strangers()
+	if strangers > anonymousHosts {
+		return fmt.Sprintf("more than %d hosts contacted without --contact: site owners must be able to reach you; add it and run the same command", anonymousHosts)
+	}
+	if m.Pages > anonymousPages && strangers > 0 {
+		return fmt.Sprintf("%d pages fetched without --contact: site owners must be able to reach you; add it and run the same command", m.Pages)
+	}
+	return ""
+}
+
+// SeedsFailed reports whether there are seeds and every one of them was tried in vain.
+func (n *Node) SeedsFailed() (bool, error) {
+	seeds := n.seeds()
+	for _, s := range seeds {
+		st, ok, err := crawler.LoadPageState(n.db, n.parts.Frontier.PartitionOf(s.URL), n.hasher.Fingerprint(s.URL))
+		if err != nil {
+			return false, err
+		}
+		if !ok || st.Outcome == outcome.OK || st.Outcome == outcome.Redirect || st.Outcome == outcome.Duplicate || st.Outcome == outcome.NotModified {
+			return false, nil
+		}
+	}
+	return len(seeds) > 0, nil
+}

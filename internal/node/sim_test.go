@@ -1,0 +1,135 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"decorum/internal/config"
+	"decorum/internal/jobdir"
+	"decorum/internal/simweb"
+	"decorum/internal/store"
+)
+
+// sim is a crawl of a synthetic web in virtual time: the web and the disk are in memory but for the output files.
+type sim struct {
+	t   *testing.T
+	web *simweb.Web
+	fs  store.FS
+	dir string
+	cfg config.Crawl
+}
+
+func newSim(t *testing.T, o simweb.Options) *sim {
+	s := &sim{t: t, web: simweb.New(o), fs: store.Memory(), dir: t.TempDir() + "/crawl", cfg: config.Default()}
+	s.cfg.Scope, s.cfg.AllowNet, s.cfg.RelNofollow, s.cfg.MinFree = "any", []string{"127.0.0.0/8"}, true, 0
+	s.cfg.Contact = "crawl@archive.museum"
+	for name, addrs := range s.web.StaticDNS() {
+		s.cfg.Resolve = append(s.cfg.Resolve, fmt.Sprintf("%s:%s", name, addrs[0]))
+	}
+	return s
+}
+
+func (s *sim) open() *Node {
+	s.t.Helper()
+	var seeds []config.Seed
+	for _, u := range s.web.Seeds() {
+		seed, err := config.ParseSeed(u)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		seeds = append(seeds, seed)
+	}
+	n, err := Open(Options{Config: s.cfg, Seeds: seeds, Dir: s.dir, Version: "test", Dial: s.web.Dial, FS: s.fs, Log: s.t.Logf})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return n
+}
+
+// crawl runs to the end and returns the result.
+func (s *sim) crawl() Result {
+	s.t.Helper()
+	n := s.open()
+	r, err := n.Run(context.Background(), context.Background())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := n.Close(); err != nil {
+		s.t.Fatal(err)
+	}
+	return r
+}
+
+// visited reads the URLs of pages.jsonl.
+func (s *sim) visited() []string {
+	s.t.Helper()
+	f, err := os.Open(s.dir + "/pages/pages.jsonl")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer f.Close()
+	var urls []string
+	for r, err := range jobdir.Records[jobdir.PageRecord](f) {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		urls = append(urls, r.URL)
+	}
+	return urls
+}
+
+// promise is what the configuration promises to hosts.
+func (s *sim) promise() simweb.Promise {
+	return simweb.Promise{Floor: time.Duration(s.cfg.Delay), Factor: s.cfg.DelayFactor, HonourCrawlDelay: true, Agent: "decorum",
+		AddrFloor: time.Duration(s.cfg.IPGap), MaxAttempts: s.cfg.Retries + 1}
+}
+
+// judge holds the crawl against the truth and the promise.
+func (s *sim) judge() {
+	s.t.Helper()
+	missing, extra, repeated := s.web.Compare(s.visited(), "decorum")
+	for what, urls := range map[string][]string{"missing": missing, "extra": extra, "repeated": repeated} {
+		if len(urls) > 0 {
+			s.t.Errorf("%d URLs %s:\n%s", len(urls), what, strings.Join(urls[:min(len(urls), 10)], "\n"))
+		}
+	}
+	violations := s.web.Verify(s.promise())
+	for _, v := range violations[:min(len(violations), 10)] {
+		s.t.Error(v)
+	}
+}
+
+func TestPlainWebIsCrawledWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := simweb.Plain()
+		o.Hosts, o.Pages = 10, 300
+		s := newSim(t, o)
+		start := time.Now()
+		r := s.crawl()
+		if r.Reason != jobdir.EndExhausted {
+			t.Errorf("ended by %s: %s", r.Reason, r.Detail)
+		}
+		t.Logf("%d pages in %v of virtual time", r.Summary.Pages, time.Since(start))
+		s.judge()
+	})
+}
+
+func TestRealisticWebIsCrawledWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := simweb.Realistic()
+		o.Hosts, o.Pages = 30, 1000
+		s := newSim(t, o)
+		start := time.Now()
+		r := s.crawl()
+		if r.Reason != jobdir.EndExhausted {
+			t.Errorf("ended by %s: %s", r.Reason, r.Detail)
+		}
+		t.Logf("%d pages in %v of virtual time", r.Summary.Pages, time.Since(start))
+		s.judge()
+	})
+}
