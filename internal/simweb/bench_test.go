@@ -74,6 +74,7 @@ func BenchmarkTruth(b *testing.B) {
 
 // BenchmarkNew is a web of a million pages.
 func BenchmarkNew(b *testing.B) {
+	b.ReportAllocs()
 	for b.Loop() {
 		New(benchOptions())
 	}

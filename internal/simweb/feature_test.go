@@ -37,22 +37,6 @@ func pagesOf(w *Web, c class) []page {
 	return list
 }
 
-func TestEqualOptionsMakeEqualWebs(t *testing.T) {
-	a, b := New(everything(3)), New(everything(3))
-	if !slices.Equal(a.Hosts(), b.Hosts()) || !maps.Equal(a.Truth("x").URLs, b.Truth("x").URLs) {
-		t.Error("hosts or truth differ")
-	}
-	for _, p := range pagesOf(a, classPlain)[:100] {
-		if string(a.appendBody(nil, body{host: p.host, n: p.n}, a.links(nil, p.host, p.n))) !=
-			string(b.appendBody(nil, body{host: p.host, n: p.n}, b.links(nil, p.host, p.n))) {
-			t.Fatalf("%v differs", p)
-		}
-	}
-	if c := New(everything(4)); maps.Equal(a.Truth("x").URLs, c.Truth("x").URLs) {
-		t.Error("the seed does not matter")
-	}
-}
-
 func TestHostSizes(t *testing.T) {
 	total := func(w *Web) (n, first int) {
 		for _, h := range w.Hosts() {
@@ -384,30 +368,35 @@ func TestSitemapsOfEverySize(t *testing.T) {
 	}
 }
 
-func TestHiddenPagesAreNotInTruth(t *testing.T) {
-	o := Plain()
-	o.Hidden, o.Nofollow = 0.1, 0.1
-	w := New(o)
-	truth := w.Truth("decorum")
-	hidden := pagesOf(w, classHidden)
-	if len(hidden) == 0 {
-		t.Fatal("none")
-	}
-	for _, p := range hidden {
-		if url := w.pageURL(p); truth.URLs[url] != KindUnknown || !truth.Nofollow[url] {
-			t.Errorf("%s: %v, nofollow %v", url, truth.URLs[url], truth.Nofollow[url])
-		}
-	}
-}
-
-// Every page of the presets is known to its host by its path.
-func TestLookupIsTheInverseOfPath(t *testing.T) {
-	w := New(everything(1))
-	for c := classPlain; c < numClasses; c++ {
-		for _, p := range pagesOf(w, c) {
-			if got, ok := w.lookup(p.host, string(w.appendPath(nil, p))); !ok || got != p {
-				t.Errorf("%s: %v, want %v", w.pageURL(p), got, p)
+func TestRedirectsTakeEveryShape(t *testing.T) {
+	for _, w := range []*Web{New(Realistic()), New(Demo())} {
+		shapes := map[string]bool{}
+		for _, first := range pagesOf(w, classRedirect) {
+			p, seen := first, map[page]bool{}
+			for w.hosts[p.host].class(p.n) == classRedirect && !seen[p] {
+				seen[p] = true
+				status, to := w.redirect(p)
+				if status < 301 || status > 308 {
+					t.Fatalf("status %d", status)
+				}
+				p = to
 			}
+			switch {
+			case seen[p]:
+				shapes["loop"] = true
+			case len(seen) > 1:
+				shapes["chain"] = true
+			case p.host != first.host:
+				shapes["cross host"] = true
+			default:
+				shapes["same host"] = true
+			}
+			if len(seen) > 4 {
+				t.Errorf("%s: %d redirects in a row", w.pageURL(first), len(seen))
+			}
+		}
+		if len(shapes) != 4 {
+			t.Errorf("only %v", shapes)
 		}
 	}
 }

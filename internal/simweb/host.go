@@ -169,8 +169,8 @@ func (w *Web) dealRobots() {
 
 func (w *Web) dealFeatures() {
 	o := &w.opts
-	w.deal(2, o.RateLimited, nil, func(_ int, h *host) { h.limited = true })
-	w.deal(3, o.Slow, nil, func(_ int, h *host) { h.slow = true })
+	w.deal(2, o.RateLimited, (*host).stepping, func(_ int, h *host) { h.limited = true })
+	w.deal(3, o.Slow, (*host).stepping, func(_ int, h *host) { h.slow = true })
 	w.deal(4, o.Traps, (*host).stepping, func(_ int, h *host) { h.traps = true })
 	w.deal(5, o.Sitemaps, (*host).namesSitemap, func(_ int, h *host) { h.sitemap = true })
 	w.deal(6, o.Gzip, nil, func(_ int, h *host) { h.gzip = true })

@@ -166,7 +166,8 @@ func (w *Web) robotsNumber(text string) int32 {
 	return n
 }
 
-// ResetLog forgets the requests and connections so far. What flaky pages and limited hosts remember stays.
+// ResetLog forgets the requests and connections so far, robots.txt files served included: Verify then expects
+// them to be fetched anew. What flaky pages and limited hosts remember stays.
 func (w *Web) ResetLog() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

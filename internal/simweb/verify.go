@@ -21,7 +21,7 @@ type Promise struct {
 	Repeats          int                      // pages fetched once more that are forgiven, for crashes: workers times kills
 	Revisits         bool                     // pages may be fetched again (a continuous crawl)
 	RobotsMaxAge     time.Duration            // a page needs a robots.txt no older; default 24 h
-	Tolerance        time.Duration            // for the clocks of real time; leave 0 in virtual time
+	Tolerance        time.Duration            // for late wake-ups in real time, some ms; leave 0 in virtual time
 }
 
 // A Breach is the promise that was broken.

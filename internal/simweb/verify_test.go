@@ -87,15 +87,20 @@ func breaches(t *testing.T, change func(*Options), p Promise, run func(t *testin
 	return found
 }
 
-func TestVerifyCatches(t *testing.T) {
-	rest := func() { time.Sleep(time.Minute) }
-	robotsFirst := func(t *testing.T, w *Web, host string) { once(t, w, host, robotsPath); rest() }
-	tests := []struct {
-		want    Breach
-		change  func(*Options)
-		promise Promise
-		run     func(t *testing.T, w *Web, host string)
-	}{
+// badClient breaks one promise.
+type badClient struct {
+	want    Breach
+	change  func(*Options)
+	promise Promise
+	run     func(t *testing.T, w *Web, host string)
+}
+
+func rest() { time.Sleep(time.Minute) }
+
+func robotsFirst(t *testing.T, w *Web, host string) { once(t, w, host, robotsPath); rest() }
+
+func hastyClients() []badClient {
+	return []badClient{
 		{Overlap, func(o *Options) { o.Latency = time.Second }, Promise{}, func(t *testing.T, w *Web, host string) {
 			robotsFirst(t, w, host)
 			a, b := dial(t, w, host), dial(t, w, host)
@@ -143,6 +148,11 @@ func TestVerifyCatches(t *testing.T) {
 			once(t, w, host, robotsPath)
 			once(t, w, w.hosts[1].name, robotsPath)
 		}},
+	}
+}
+
+func disobedientClients() []badClient {
+	return []badClient{
 		{NoRobots, nil, Promise{}, func(t *testing.T, w *Web, host string) { once(t, w, host, "/") }},
 		{NoRobots, nil, Promise{}, func(t *testing.T, w *Web, host string) { // that of another host does not count
 			once(t, w, w.hosts[1].name, robotsPath)
@@ -194,7 +204,10 @@ func TestVerifyCatches(t *testing.T) {
 			c.close()
 		}},
 	}
-	for _, test := range tests {
+}
+
+func TestVerifyCatches(t *testing.T) {
+	for _, test := range append(hastyClients(), disobedientClients()...) {
 		t.Run(string(test.want), func(t *testing.T) {
 			found := breaches(t, test.change, test.promise, test.run)
 			if test.want == Overlap {
