@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -25,12 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestDialListenAndHandlerAgree(t *testing.T) {
 	o := Realistic()
 	o.Hosts, o.Pages, o.RateLimited, o.Slow, o.Latency = 6, 120, 0, 0, 0
-	probe, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Port = uint16(probe.Addr().(*net.TCPAddr).Port)
-	_ = probe.Close()
+	o.Port = freePort(t)
 	w := New(o)
 	stop, err := w.Listen(t.Context(), 0)
 	if err != nil {
@@ -71,21 +67,49 @@ func TestDialListenAndHandlerAgree(t *testing.T) {
 	}
 }
 
-func TestListenEndsWithItsContext(t *testing.T) {
+// Beyond a thousand addresses one listener serves all.
+func TestListenForManyHosts(t *testing.T) {
 	o := Plain()
-	o.Hosts, o.HostsPerAddr = 3, -1
+	o.Hosts, o.Pages, o.Port = maxListeners+1, 1, freePort(t)
+	w := New(o)
+	stop, err := w.Listen(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &w.hosts[maxListeners]
+	conn, err := net.Dial("tcp", net.JoinHostPort(h.addr.String(), strconv.Itoa(int(o.Port))))
+	if err != nil {
+		t.Skipf("no route to all of 127.0.0.0/8: %v", errors.Join(err, stop()))
+	}
+	c := &client{t, conn, bufio.NewReader(conn), h.authority}
+	if resp, _ := c.get("/"); resp.StatusCode != 200 {
+		t.Error(resp.Status)
+	}
+	c.close()
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+func freePort(t *testing.T) uint16 {
+	t.Helper()
 	probe, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Port = uint16(probe.Addr().(*net.TCPAddr).Port)
-	_ = probe.Close()
+	defer probe.Close()
+	return uint16(probe.Addr().(*net.TCPAddr).Port)
+}
+
+func TestListenEndsWithItsContext(t *testing.T) {
+	o := Plain()
+	o.Hosts, o.HostsPerAddr, o.Port = 3, -1, freePort(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	stop, err := New(o).Listen(ctx, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := net.Dial("tcp", probe.Addr().String())
+	conn, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(int(o.Port)))
 	if err != nil {
 		t.Fatal(err)
 	}
