@@ -19,7 +19,7 @@ func benchPage() []byte {
 	b.WriteString("<script>\n" + strings.Repeat("if (a < b && c > d) { run('<p>' + x + '</p>'); }\n", 80) + "</script>\n</head>\n<body class=\"home page\">\n")
 	for i := range 40 {
 		fmt.Fprintf(&b, "<div class=\"box item-%d\" id=\"i%d\">\n  <h3 class=\"title\">Section %d</h3>\n  <p class=\"lead\">", i, i, i)
-		b.WriteString(strings.Repeat(words, 4))
+		b.WriteString(strings.Repeat(words, 4)+words[:len(words)/2])
 		fmt.Fprintf(&b, "<b>strong words</b> and <a class=\"more\" href=\"/section/%d/page?id=%d&amp;view=full\" title=\"More\">read more of it</a></p>\n", i, i*7)
 		b.WriteString("  <ul class=\"tags\"><li>one</li><li>two</li><li><span>three</span></li></ul>\n</div>\n")
 	}
@@ -75,5 +75,18 @@ func BenchmarkLegacy(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		p.HTML(page, "text/html", "")
+	}
+}
+
+// BenchmarkSitemap reads 10,000 entries.
+func BenchmarkSitemap(b *testing.B) {
+	body := []byte("<urlset>" + strings.Repeat("<url><loc>http://a.example/some/page?id=1&amp;x=2</loc><lastmod>2020-01-01</lastmod></url>\n", 10000) + "</urlset>")
+	p := NewParser(Options{})
+	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if n := len(p.Sitemap(body, "").Entries); n != 10000 {
+			b.Fatal(n)
+		}
 	}
 }

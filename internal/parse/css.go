@@ -6,29 +6,31 @@ import "bytes"
 // parser: comments are not skipped, and escapes in references are dropped with the reference.
 func (p *Parser) css(sheet []byte) {
 	p.s.examined += 2 * len(sheet)
-	for rest := sheet; ; {
-		n := bytes.IndexByte(rest, '(')
-		if n < 0 {
-			break
-		}
-		name, args := rest[:n], rest[n+1:]
-		rest = args
-		if len(name) >= 3 && equalFold(name[len(name)-3:], "url") {
-			p.cssReference(args)
-		}
-	}
-	for rest := sheet; ; {
-		n := bytes.IndexByte(rest, '@')
-		if n < 0 {
-			return
-		}
-		rest = rest[n+1:]
-		if word := len("import"); len(rest) > word && equalFold(rest[:word], "import") {
-			if arg := trimLeft(rest[word:]); len(arg) > 0 && (arg[0] == '"' || arg[0] == '\'') {
-				p.cssReference(arg)
+	paren, at := indexFrom(sheet, 0, '('), indexFrom(sheet, 0, '@')
+	for paren < len(sheet) || at < len(sheet) {
+		if at < paren {
+			if word := len("import"); len(sheet)-at-1 > word && equalFold(sheet[at+1:at+1+word], "import") {
+				if arg := trimLeft(sheet[at+1+word:]); len(arg) > 0 && (arg[0] == '"' || arg[0] == '\'') {
+					p.cssReference(arg)
+				}
 			}
+			at = indexFrom(sheet, at+1, '@')
+			continue
 		}
+		if paren >= 3 && equalFold(sheet[paren-3:paren], "url") {
+			p.cssReference(sheet[paren+1:])
+		}
+		paren = indexFrom(sheet, paren+1, '(')
 	}
+}
+
+// indexFrom returns the offset of the first c at or after i, or len(b).
+func indexFrom(b []byte, i int, c byte) int {
+	n := bytes.IndexByte(b[i:], c)
+	if n < 0 {
+		return len(b)
+	}
+	return i + n
 }
 
 // cssReference adds the reference that begins at arg. A quoted one ends at its quote, another before a

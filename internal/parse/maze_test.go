@@ -101,7 +101,7 @@ func TestCSS(t *testing.T) {
 		@font-face { font-family: x; src: url(/test/css/font-face.found) format("woff") }
 		p { background: URL("/c d.png") } q { background: url(data:image/png;base64,AAAA) } i { background: url(/broken
 	</style><div style="color: red; background-image: url(&quot;/e.png&quot;)"><p style=color:red>`), "", ""))
-	want := []string{"/b.css", "/test/css/font-face.found", "/c d.png", "/a.css", "/e.png"}
+	want := []string{"/a.css", "/b.css", "/test/css/font-face.found", "/c d.png", "/e.png"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

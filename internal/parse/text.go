@@ -170,7 +170,8 @@ func (p *Parser) retag() {
 	}
 }
 
-// closeSpan ends the span in the making, or extends the last one if only empty tags are between.
+// closeSpan ends the span in the making, or extends the last one if only a separator is between, or tags
+// that change nothing.
 func (p *Parser) closeSpan() {
 	p.text.flush()
 	start, end := p.spanStart, len(p.text.b)
@@ -178,9 +179,13 @@ func (p *Parser) closeSpan() {
 	if start == end {
 		return
 	}
-	if n := len(p.marks); n > 0 && (n == maxSpans || p.marks[n-1].tag == p.spanTag && p.text.b[start-1] != '\n') {
-		p.marks[n-1].end = end
-		return
+	if n := len(p.marks); n > 0 {
+		same := p.marks[n-1].tag == p.spanTag && p.text.b[start-1] != '\n'
+		blank := end-start == 1 && textClass[p.text.b[start]] == spaceByte
+		if same || blank || n == maxSpans {
+			p.marks[n-1].end = end
+			return
+		}
 	}
 	p.marks = append(p.marks, mark{p.spanTag, start, end})
 }
