@@ -19,7 +19,7 @@ func benchPage() []byte {
 	b.WriteString("<script>\n" + strings.Repeat("if (a < b && c > d) { run('<p>' + x + '</p>'); }\n", 80) + "</script>\n</head>\n<body class=\"home page\">\n")
 	for i := range 40 {
 		fmt.Fprintf(&b, "<div class=\"box item-%d\" id=\"i%d\">\n  <h3 class=\"title\">Section %d</h3>\n  <p class=\"lead\">", i, i, i)
-		b.WriteString(strings.Repeat(words, 4)+words[:len(words)/2])
+		b.WriteString(strings.Repeat(words, 4) + words[:len(words)/2])
 		fmt.Fprintf(&b, "<b>strong words</b> and <a class=\"more\" href=\"/section/%d/page?id=%d&amp;view=full\" title=\"More\">read more of it</a></p>\n", i, i*7)
 		b.WriteString("  <ul class=\"tags\"><li>one</li><li>two</li><li><span>three</span></li></ul>\n</div>\n")
 	}

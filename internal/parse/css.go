@@ -2,6 +2,15 @@ package parse
 
 import "bytes"
 
+// CSS finds the references of a style sheet file. Like that of HTML, the page is valid until the next call;
+// they resolve against the URL of the sheet.
+func (p *Parser) CSS(body []byte) *Page {
+	p.reset("")
+	p.css(skipBOM(body))
+	p.finish()
+	return &p.page
+}
+
 // css reports the url() references and imports of a style sheet. It is a scan for two words, not a CSS
 // parser: comments are not skipped, and escapes in references are dropped with the reference.
 func (p *Parser) css(sheet []byte) {

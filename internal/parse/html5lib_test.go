@@ -151,7 +151,7 @@ func decodeText(raw []byte) (out []byte) {
 
 // tagToken reads the attributes of the tag, and returns nil for a tag cut off by the end.
 func tagToken(s *scanner) []any {
-	name := string(bytes.ToLower(appendClean(nil, s.src[s.tok.start:s.tok.end])))
+	name := asciiLower(appendClean(nil, s.src[s.tok.start:s.tok.end]))
 	kind := s.tok.kind
 	attrs := map[string]any{}
 	for s.attr() {

@@ -107,6 +107,13 @@ func TestCSS(t *testing.T) {
 	}
 }
 
+func TestCSSFile(t *testing.T) {
+	got := NewParser(Options{}).CSS([]byte("\xef\xbb\xbf@import url(a.css);\n@font-face{src:url('/test/css/font-face.found')}"))
+	if !slices.Equal(refs(got), []string{"a.css", "/test/css/font-face.found"}) || got.Links[0].Kind != Embed {
+		t.Errorf("%+v", got.Links)
+	}
+}
+
 func refs(page *Page) (out []string) {
 	for _, l := range page.Links {
 		out = append(out, l.Ref)
