@@ -229,6 +229,7 @@ func (f *Frontier) Refill(b *store.Batch) ([]Refused, error) { return f.step.ref
 // as it is positive, or Applied was never called, the crawl is not exhausted.
 func (f *Frontier) Applied(intake int) {
 	u := f.step.applied(intake)
+	f.step.check()
 	select {
 	case f.updates <- u:
 	case s := <-f.free:

@@ -63,6 +63,7 @@ func (r *rig) open() {
 		r.t.Fatal(err)
 	}
 	r.db = db
+	r.t.Cleanup(r.close)
 	o := r.opt
 	o.DB, o.Hasher = db, weburl.NewHasher([16]byte{1}, weburl.KeyRules{})
 	if r.f, err = Open(o); err != nil {
@@ -104,10 +105,18 @@ func (r *rig) crawl(stop context.Context) error {
 	if err := r.f.Close(); err != nil {
 		r.t.Fatal(err)
 	}
-	if err := r.db.Close(); err != nil {
-		r.t.Fatal(err)
-	}
+	r.close()
 	return end
+}
+
+// close closes the store, once.
+func (r *rig) close() {
+	if r.db != nil {
+		if err := r.db.Close(); err != nil {
+			r.t.Error(err)
+		}
+	}
+	r.db = nil
 }
 
 func (r *rig) work(ctx context.Context) error {
@@ -168,10 +177,10 @@ func (r *rig) step(w Work) {
 		add, r.intake = r.intake[0], r.intake[1:]
 	}
 	left := len(r.intake)
-	if r.onStep != nil {
-		add = append(add, r.onStep(w)...)
-	}
 	r.mu.Unlock()
+	if r.onStep != nil {
+		add = append(add, r.onStep(w)...) // unlocked: it may sleep
+	}
 	err := errors.Join(r.f.Settle(b, w), r.f.Add(b, add))
 	refused, err2 := r.f.Refill(b)
 	if err := errors.Join(err, err2, b.Commit(true)); err != nil {
@@ -181,7 +190,83 @@ func (r *rig) step(w Work) {
 	r.refused = append(r.refused, refused...)
 	r.mu.Unlock()
 	r.f.Applied(left)
-	r.f.step.check()
+	r.verify()
+}
+
+// verify checks both sides and that they agree. It runs on the step goroutine, between two steps.
+func (r *rig) verify() {
+	st := r.f.step
+	err := st.verify()
+	r.f.do(func(s *scheduler) {
+		if e := s.verify(time.Now()); e != nil {
+			err = errors.Join(err, e)
+		}
+		held := map[string]uint64{}
+		for key, h := range s.table {
+			held[key] += uint64(h.window.len() + len(h.later))
+			if h.leaseID != 0 && !h.leaseLive {
+				held[key]++
+			}
+		}
+		for i := range s.finished {
+			if fin := &s.finished[i]; fin.fate == leaves && !fin.Lease.live {
+				held[fin.Lease.Host]++
+			}
+		}
+		for key, q := range st.backs {
+			if !q.draining && held[key] != q.handed {
+				err = errors.Join(err, fmt.Errorf("host %q: %d URLs handed, %d held", key, q.handed, held[key]))
+			}
+			delete(held, key)
+		}
+		for key, n := range held {
+			if n > 0 {
+				err = errors.Join(err, fmt.Errorf("host %q: %d URLs held, none in its back queue", key, n))
+			}
+		}
+	})
+	err = errors.Join(err, r.verifyDisk())
+	if err != nil {
+		r.t.Errorf("step %d: %v", r.steps, err)
+	}
+}
+
+// verifyDisk checks that every URL is in exactly one place on disk and that the counts are right.
+func (r *rig) verifyDisk() error {
+	st := r.f.step
+	if st.ready+st.front.waiting() > 2000 {
+		return nil // too slow to do in every step
+	}
+	place := map[string]string{}
+	var err error
+	put := func(u weburl.URL, where string) {
+		if was := place[u.String()]; was != "" {
+			err = errors.Join(err, fmt.Errorf("%v is in %s and in %s", u, was, where))
+		}
+		place[u.String()] = where
+	}
+	ready, waiting := uint64(0), uint64(0)
+	for p := range st.opt.Partitions {
+		err = errors.Join(err, r.db.Scan(store.Range{Partition: store.Partition(p), Space: store.Ready}, func(id, v []byte) bool {
+			items, e := DecodeItems(v)
+			if e != nil {
+				err = errors.Join(err, e)
+				return false
+			}
+			ready++
+			put(items[0].URL, "ready")
+			return true
+		}))
+	}
+	err = errors.Join(err, st.front.each(func(_ store.Partition, it *Item) bool {
+		waiting++
+		put(it.URL, "waiting")
+		return true
+	}))
+	if ready != st.ready || waiting != st.front.waiting() {
+		err = errors.Join(err, fmt.Errorf("%d ready and %d waiting on disk, counted %d and %d", ready, waiting, st.ready, st.front.waiting()))
+	}
+	return err
 }
 
 func item(t testing.TB, url string) Item {
