@@ -10,8 +10,12 @@ import (
 // candidate is a key of a step that some run may hold.
 type candidate struct {
 	entry
-	i int // its index among the keys of the step
+	i   int32 // its index among the keys of the step
+	run int32 // the first run whose filter does not deny it
 }
+
+// candidateSize is the bytes of a candidate.
+const candidateSize = 32
 
 // prober looks keys up in runs. Its buffer is reused; it belongs to one goroutine.
 type prober struct {
@@ -22,15 +26,15 @@ type prober struct {
 	reads       uint64
 }
 
-// sift removes from cs, which is sorted, what r holds. Where there is at least a key for each block that
+// sift removes from cs, which is sorted, what r holds, the run at index `number`. Where there is at least a key for each block that
 // remains, blocks are read ahead (a large batch streams); otherwise only blocks that may hold a key are read.
-func (p *prober) sift(r *run, cs []candidate) ([]candidate, error) {
+func (p *prober) sift(r *run, number int, cs []candidate) ([]candidate, error) {
 	p.first, p.last = 0, 0
 	f := r.filter.Load()
 	kept := cs[:0]
 	cur, in := -1, partRange{}
 	for i, c := range cs {
-		if f != nil && !f.mayHave(c.entry) {
+		if int(c.run) > number || f != nil && int(c.run) < number && !f.mayHave(c.entry) {
 			kept = append(kept, c)
 			continue
 		}

@@ -36,6 +36,7 @@ const (
 	filterShare  = 2 // one half
 	indexShare   = 8
 	scratchShare = 8
+	pendingShare = 16  // of what is kept for the keys of a batch; a larger batch takes more while it lasts
 	recentShare  = 512 // bytes of Memory per recent key
 )
 
@@ -114,6 +115,7 @@ type Sieve struct {
 	finished  []result // of the background, not yet installed
 	prober    prober
 	cands     []candidate
+	isNew     []uint64 // bit i: key i of those being sifted is new
 	chunks    [][]byte // of the step being recorded, by partition
 
 	// The background: at most one job of each kind, whose result comes through the channel.
@@ -139,7 +141,9 @@ func Open(o Options) (*Sieve, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Sieve{o: o, active: &table{}, frozen: &table{}, chunks: make([][]byte, o.Partitions)}
+	s := &Sieve{o: o, chunks: make([][]byte, o.Partitions)}
+	s.active = &table{filter: newFilter(uint64(o.RecentKeys), maxFilterBits)}
+	s.frozen = &table{filter: newFilter(uint64(o.RecentKeys), maxFilterBits)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if err := s.load(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open seen-set %s: %w", o.Dir, err), s.Close())
@@ -237,8 +241,12 @@ func (s *Sieve) Contains(k Key) (bool, error) {
 	}
 	var p prober
 	cs := []candidate{{entry: e}}
-	for _, r := range s.runs {
-		kept, err := p.sift(r, cs)
+	for i, r := range s.runs {
+		if f := r.filter.Load(); f != nil && !f.mayHave(e) {
+			continue
+		}
+		cs[0].run = int32(i)
+		kept, err := p.sift(r, i, cs)
 		if err != nil {
 			return false, fmt.Errorf("seen-set: %w", err)
 		}

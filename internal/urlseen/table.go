@@ -3,6 +3,7 @@ package urlseen
 import (
 	"cmp"
 	"encoding/binary"
+	"math/bits"
 	"slices"
 
 	"decorum/internal/store"
@@ -54,17 +55,18 @@ func (e entry) less(o entry) bool {
 	return e.url < o.url
 }
 
-// hash spreads entries over slots. Fingerprints are uniform already (keyed hashes); the multiplication keeps
-// the table fast should they not be.
+// hash is where e lies in tables and filters, as a fraction of 2^64: both place entries in the order of their hash, so
+// that a batch taken in that order goes through their memory once instead of jumping about. Fingerprints are
+// uniform already (keyed hashes); the multiplication keeps tables fast should they not be.
 func (e entry) hash() uint64 {
-	h := (e.url ^ e.host>>32 ^ e.host<<32) * 0x9E3779B97F4A7C15
-	return h ^ h>>29
+	return (e.url ^ bits.RotateLeft64(e.host, 17) ^ uint64(e.part)) * 0xD6E8FEB86659FD93
 }
 
 // table is a set of entries: open addressing with linear probing. The zero table is empty.
 type table struct {
-	slots []entry
-	n     int
+	slots  []entry // a power of two
+	n      int
+	filter *filter // of the entries, to answer most misses within the processor's cache; may be nil
 }
 
 // minSlots is the size of a table's first allocation.
@@ -75,11 +77,11 @@ const minSlots = 1024
 const maxLoad = 5
 
 func (t *table) has(e entry) bool {
-	if t.n == 0 {
+	if t.n == 0 || t.filter != nil && !t.filter.mayHave(e) {
 		return false
 	}
 	mask := uint64(len(t.slots) - 1)
-	for i := e.hash() & mask; ; i = (i + 1) & mask {
+	for i := t.home(e); ; i = (i + 1) & mask {
 		switch s := &t.slots[i]; {
 		case *s == e:
 			return true
@@ -91,29 +93,50 @@ func (t *table) has(e entry) bool {
 
 // add inserts e and reports whether it was absent.
 func (t *table) add(e entry) bool {
-	if (t.n+1)*8 > len(t.slots)*maxLoad {
-		t.grow()
-	}
+	t.reserve(1)
 	mask := uint64(len(t.slots) - 1)
-	for i := e.hash() & mask; ; i = (i + 1) & mask {
+	for i := t.home(e); ; i = (i + 1) & mask {
 		if t.slots[i] == e {
 			return false
 		}
 		if t.slots[i].part == 0 {
 			t.slots[i] = e
 			t.n++
+			if t.filter != nil {
+				t.filter.add(e)
+			}
 			return true
 		}
 	}
 }
 
-func (t *table) grow() {
+func (t *table) home(e entry) uint64 { return e.hash() >> (64 - bits.Len(uint(len(t.slots)-1))) }
+
+// reserve makes room for n more entries. Whoever adds many in the order of their hash calls it first: in a table
+// that grows as they come they would all lie at its beginning, and adding would take quadratic time.
+func (t *table) reserve(n int) {
+	size := max(len(t.slots), minSlots)
+	for (t.n+n)*8 > size*maxLoad {
+		size *= 2
+	}
+	if size > len(t.slots) {
+		t.resize(size)
+	}
+}
+
+func (t *table) resize(size int) {
 	old := t.slots
-	t.slots, t.n = make([]entry, max(2*len(old), minSlots)), 0
+	t.slots = make([]entry, size)
+	mask := uint64(len(t.slots) - 1)
 	for _, e := range old {
-		if e.part != 0 {
-			t.add(e)
+		if e.part == 0 {
+			continue
 		}
+		i := t.home(e)
+		for t.slots[i].part != 0 {
+			i = (i + 1) & mask
+		}
+		t.slots[i] = e
 	}
 }
 
@@ -124,6 +147,9 @@ func (t *table) reset(keep int) {
 	}
 	if t.n > 0 {
 		clear(t.slots)
+		if t.filter != nil {
+			clear(t.filter.lines)
+		}
 	}
 	t.n = 0
 }
