@@ -61,10 +61,9 @@ func (c *Crawler) visitRobots(ctx context.Context, v *visit, origin string, targ
 		return nil, err
 	}
 	a := c.Robots.Response(origin, status, body, x.Location, x.RetryAfter, x.End)
-	v.exchange.Outcome = outcome.None
 	v.fetch.Kind = jobdir.KindRobots
-	if hop {
-		v.fetch.For = origin
+	if hop { // the contact was all there was to do; otherwise the page stays queued
+		v.exchange.Outcome, v.fetch.For = x.Outcome, origin
 	}
 	c.learn(v, origin, a)
 	return v, c.archive(ctx, v, x, nil)

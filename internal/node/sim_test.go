@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"testing"
@@ -17,12 +18,16 @@ import (
 
 // sim is a crawl of a synthetic web in virtual time: the web and the disk are in memory but for the output files.
 type sim struct {
-	t   *testing.T
-	web *simweb.Web
-	fs  store.FS
-	dir string
-	cfg config.Crawl
+	t    *testing.T
+	web  *simweb.Web
+	fs   store.FS
+	dir  string
+	cfg  config.Crawl
+	dial func(context.Context, string, string) (net.Conn, error)
 }
+
+// simLimit is virtual time that no crawl here needs; one that does not end shows where it stands.
+const simLimit = 14 * 24 * time.Hour
 
 func newSim(t *testing.T, o simweb.Options) *sim {
 	s := &sim{t: t, web: simweb.New(o), fs: store.Memory(), dir: t.TempDir() + "/crawl", cfg: config.Default()}
@@ -31,6 +36,7 @@ func newSim(t *testing.T, o simweb.Options) *sim {
 	for name, addrs := range s.web.StaticDNS() {
 		s.cfg.Resolve = append(s.cfg.Resolve, fmt.Sprintf("%s:%s", name, addrs[0]))
 	}
+	s.dial = s.web.Dial
 	return s
 }
 
@@ -44,7 +50,7 @@ func (s *sim) open() *Node {
 		}
 		seeds = append(seeds, seed)
 	}
-	n, err := Open(Options{Config: s.cfg, Seeds: seeds, Dir: s.dir, Version: "test", Dial: s.web.Dial, FS: s.fs, Log: s.t.Logf})
+	n, err := Open(Options{Config: s.cfg, Seeds: seeds, Dir: s.dir, Version: "test", Dial: s.dial, FS: s.fs, Log: s.t.Logf})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -55,9 +61,14 @@ func (s *sim) open() *Node {
 func (s *sim) crawl() Result {
 	s.t.Helper()
 	n := s.open()
-	r, err := n.Run(context.Background(), context.Background())
+	soft, cancel := context.WithTimeout(context.Background(), simLimit)
+	defer cancel()
+	r, err := n.Run(soft, context.Background())
 	if err != nil {
 		s.t.Fatal(err)
+	}
+	if soft.Err() != nil {
+		s.t.Errorf("the crawl does not end: %+v", n.Status(5).Queues)
 	}
 	if err := n.Close(); err != nil {
 		s.t.Fatal(err)
