@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"time"
 
 	"decorum/internal/store"
 )
@@ -14,7 +15,9 @@ import (
 //	next chunk sequence, URLs ready, pages concluded (uvarints)
 //	per level: URLs waiting; partition, sequence and URLs gone of the open chunk (uvarints)
 //
-// Beside it, the clean mark exists exactly while the crawl is stopped in good order.
+// Beside it, the clean mark exists exactly while the crawl is stopped in good order, and the restart mark
+// holds the time of the last open without it (Unix nanoseconds, varint). Records of hosts that are older
+// than the restart mark may lack a contact, however often the crawl is stopped in good order afterwards.
 const countsVersion = 1
 
 var errCounts = errors.New("malformed counts")
@@ -25,6 +28,34 @@ func countsKey() store.Key {
 
 func cleanKey() store.Key {
 	return store.Key{Partition: store.Global, Space: store.Meta, ID: []byte("frontier/clean")}
+}
+
+func restartKey() store.Key {
+	return store.Key{Partition: store.Global, Space: store.Meta, ID: []byte("frontier/restart")}
+}
+
+// noteRestart finds out when the crawl last opened after an unclean stop: now, unless the clean mark is
+// there.
+func (st *step) noteRestart(b *store.Batch, now time.Time) error {
+	clean, err := st.opt.DB.Has(cleanKey())
+	if err != nil {
+		return err
+	}
+	if !clean {
+		st.restart = now
+		b.Set(restartKey(), binary.AppendVarint(nil, unixNano(now)))
+		return nil
+	}
+	v, ok, err := st.opt.DB.Get(restartKey())
+	if err != nil || !ok {
+		return err
+	}
+	d := decoder{b: v}
+	st.restart = fromUnixNano(d.varint())
+	if d.bad {
+		return fmt.Errorf("frontier: %w: restart mark", errCounts)
+	}
+	return nil
 }
 
 func (st *step) saveCounts(b *store.Batch) {

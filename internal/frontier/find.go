@@ -3,7 +3,6 @@ package frontier
 import (
 	"encoding/binary"
 	"fmt"
-	"time"
 
 	"decorum/internal/store"
 	"decorum/internal/weburl"
@@ -66,7 +65,7 @@ func (f *Frontier) Find(u weburl.URL, fp weburl.Fingerprint) (state string, it I
 		return "ready", it, ok, err
 	}
 	// A front of its own, read from disk, leaves the step side undisturbed.
-	st := newStep(&f.opt, time.Time{})
+	st := newStep(&f.opt)
 	if known, err := st.loadCounts(); err != nil || !known {
 		return "", Item{}, false, err
 	}

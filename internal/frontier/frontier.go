@@ -75,30 +75,29 @@ func Open(o Options) (*Frontier, error) {
 
 // open rebuilds both sides from the store.
 func (f *Frontier) open() error {
-	now := time.Now()
-	f.step = newStep(&f.opt, now)
+	now, b := time.Now(), f.opt.DB.NewBatch()
+	defer b.Discard()
+	f.step = newStep(&f.opt)
 	known, err := f.step.loadCounts()
 	if err != nil {
 		return err
 	}
 	if known {
-		_, clean, err := f.opt.DB.Get(cleanKey())
-		if err != nil {
+		if err := f.step.noteRestart(b, now); err != nil {
 			return err
 		}
-		f.step.unclean = !clean
 		if err := f.step.restore(); err != nil {
 			return err
 		}
 	}
-	s := newScheduler(&f.opt, now, f.step.unclean)
+	s := newScheduler(&f.opt, f.step.restart)
 	s.concluded = f.step.concluded
 	s.apply(f.step.applied(-1), now)
+	s.hungerAt = now // the first step need not wait
 	f.free <- s
 	if f.opt.ReadOnly {
 		return nil
 	}
-	b := f.opt.DB.NewBatch()
 	b.Delete(cleanKey())
 	return b.Commit(true)
 }

@@ -23,7 +23,7 @@ type rig struct {
 	fs    store.FS
 	f     *Frontier
 	db    *store.DB
-	visit func(Lease) Exchange // fills Outcome, durations by sleeping; Start and End are set by the rig
+	visit func(Lease) Exchange // called with mu held; takes time by r.sleep; Start and End are set by the rig
 	addr  func(host string) netip.Addr
 
 	mu       sync.Mutex
@@ -34,7 +34,11 @@ type rig struct {
 	intake   [][]Item // batches that the next steps add
 	onStep   func(Work) []Item
 	steps    int
-	failed   error
+
+	crash     bool                 // stop drops everything at once, as kill -9 does
+	owed      map[string]time.Time // next contact, by the rig's own reckoning
+	durable   map[string]time.Time // owed as far as committed
+	concluded map[string]int       // URLs by how often their end was committed
 }
 
 type contact struct {
@@ -48,9 +52,12 @@ type visitOf struct{ x Exchange }
 func (v *visitOf) Exchange() *Exchange { return &v.x }
 
 func newRig(t testing.TB, o Options) *rig {
-	r := &rig{t: t, opt: o, fs: store.Memory(), out: map[string]bool{}, last: map[string]time.Time{}}
+	r := &rig{
+		t: t, opt: o, fs: store.Memory(), out: map[string]bool{}, last: map[string]time.Time{},
+		owed: map[string]time.Time{}, durable: map[string]time.Time{}, concluded: map[string]int{},
+	}
 	r.visit = func(Lease) Exchange {
-		time.Sleep(100 * time.Millisecond)
+		r.sleep(100 * time.Millisecond)
 		return Exchange{Outcome: outcome.OK, Contact: true}
 	}
 	return r
@@ -69,6 +76,8 @@ func (r *rig) open() {
 	if r.f, err = Open(o); err != nil {
 		r.t.Fatal(err)
 	}
+	clear(r.out)
+	r.verify()
 }
 
 // crawl opens, runs until Next ends or stop is done, and closes. It returns the error that ended Next.
@@ -91,7 +100,7 @@ func (r *rig) crawl(stop context.Context) error {
 	stepper.Go(func() {
 		for {
 			w, err := r.f.Collect(steps)
-			if err != nil {
+			if err != nil || r.crashed(stop) {
 				return
 			}
 			r.step(w)
@@ -102,12 +111,16 @@ func (r *rig) crawl(stop context.Context) error {
 	runner.Wait()
 	stepper.Wait()
 	cancelSteps()
-	if err := r.f.Close(); err != nil {
-		r.t.Fatal(err)
+	if !r.crashed(stop) {
+		if err := r.f.Close(); err != nil {
+			r.t.Fatal(err)
+		}
 	}
 	r.close()
 	return end
 }
+
+func (r *rig) crashed(stop context.Context) bool { return r.crash && stop.Err() != nil }
 
 // close closes the store, once.
 func (r *rig) close() {
@@ -130,15 +143,21 @@ func (r *rig) work(ctx context.Context) error {
 		if r.addr != nil {
 			r.mu.Lock()
 			delete(r.out, l.Host)
+			addr := r.addr(l.Host)
 			r.mu.Unlock()
-			if !r.f.Claim(l, r.addr(l.Host)) {
+			if !r.f.Claim(l, addr) {
 				continue
 			}
 		}
+		r.mu.Lock()
 		x := r.visit(l)
-		x.Start, x.End = start, time.Now()
 		if r.addr != nil {
 			x.Addr = r.addr(l.Host)
+		}
+		r.mu.Unlock()
+		x.Start, x.End = start, time.Now()
+		if r.crashed(ctx) {
+			return ctx.Err()
 		}
 		r.end(l, &x)
 		r.f.Done(l, &visitOf{x})
@@ -152,6 +171,9 @@ func (r *rig) begin(l Lease) {
 		r.t.Errorf("%s: two leases at once", l.Host)
 	}
 	r.out[l.Host] = true
+	if early := time.Until(r.owed[l.Host]); early > 0 {
+		r.t.Errorf("%s: contacted %v too early, for %v", l.Host, early, l.Reason)
+	}
 	if last, ok := r.last[l.Host]; ok && time.Since(last) < l.Promised {
 		r.t.Errorf("%s: contacted %v after the last contact, promised %v (%v)", l.Host, time.Since(last), l.Promised, l.Reason)
 	}
@@ -163,8 +185,19 @@ func (r *rig) end(l Lease, x *Exchange) {
 	delete(r.out, l.Host)
 	if x.Contact {
 		r.last[l.Host] = x.End
+		r.owed[l.Host] = x.End.Add(r.rest(l, x))
 	}
 	r.contacts = append(r.contacts, contact{l, x.Start, x.End, x.Outcome})
+}
+
+// rest is the pacing rule as DESIGN §5 has it, back-off aside.
+func (r *rig) rest(l Lease, x *Exchange) time.Duration {
+	rest := max(x.CrawlDelay, x.RetryAfter)
+	if r.f.opt.Fast(l.Host) {
+		return rest
+	}
+	factor := time.Duration(max(0, r.f.opt.Factor) * float64(x.End.Sub(x.Start)))
+	return max(rest, r.f.opt.Floor, min(factor, r.f.opt.MaxFactorGap))
 }
 
 // step is one step of the caller, as the crawler does it.
@@ -176,7 +209,6 @@ func (r *rig) step(w Work) {
 	if len(r.intake) > 0 {
 		add, r.intake = r.intake[0], r.intake[1:]
 	}
-	left := len(r.intake)
 	r.mu.Unlock()
 	if r.onStep != nil {
 		add = append(add, r.onStep(w)...) // unlocked: it may sleep
@@ -188,6 +220,16 @@ func (r *rig) step(w Work) {
 	}
 	r.mu.Lock()
 	r.refused = append(r.refused, refused...)
+	for i := range w.Finished {
+		l, x := &w.Finished[i].Lease, w.Finished[i].Visit.Exchange()
+		if x.Contact {
+			r.durable[l.Host] = x.End.Add(r.rest(*l, x))
+		}
+		if l.Concludes(x.Outcome) && l.Kind != Robots {
+			r.concluded[l.URL.String()]++
+		}
+	}
+	left := len(r.intake)
 	r.mu.Unlock()
 	r.f.Applied(left)
 	r.verify()
@@ -267,6 +309,13 @@ func (r *rig) verifyDisk() error {
 		err = errors.Join(err, fmt.Errorf("%d ready and %d waiting on disk, counted %d and %d", ready, waiting, st.ready, st.front.waiting()))
 	}
 	return err
+}
+
+// sleep is for visit: others go on meanwhile.
+func (r *rig) sleep(d time.Duration) {
+	r.mu.Unlock()
+	defer r.mu.Lock()
+	time.Sleep(d)
 }
 
 func item(t testing.TB, url string) Item {

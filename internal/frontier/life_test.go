@@ -179,7 +179,7 @@ func TestPageLimitIsExact(t *testing.T) {
 			r.intake = [][]Item{items}
 			n := 0
 			r.visit = func(Lease) Exchange {
-				time.Sleep(time.Second)
+				r.sleep(time.Second)
 				switch n++; n % 3 {
 				case 0:
 					return Exchange{Outcome: outcome.RobotsDenied}
@@ -301,7 +301,7 @@ func TestWakeBeforePark(t *testing.T) {
 			if l.Host == "b.example" {
 				return Exchange{Outcome: outcome.OK, Contact: true, Wake: []string{"a.example"}}
 			}
-			time.Sleep(time.Minute)
+			r.sleep(time.Minute)
 			if len(r.contacts) == 1 {
 				return Exchange{Contact: true, Park: true, CrawlDelay: time.Second}
 			}

@@ -116,18 +116,27 @@ func (o *Options) factorGap(key string, took time.Duration) time.Duration {
 	return time.Duration(min(o.Factor*float64(took), float64(o.MaxFactorGap)))
 }
 
-// restored returns manners read from disk as they apply now: the rest continues, on the monotonic clock.
-// After an unclean stop at least one full gap runs from opened, because a contact may be missing from the
-// record.
-func (o *Options) restored(m manners, key string, now, opened time.Time, unclean bool) manners {
+// restored returns manners read from disk as they apply now: the rest continues, on the monotonic clock. A
+// host whose record is older than the last restart after an unclean stop waits one full gap from that
+// restart, because a contact may be missing from the record.
+func (o *Options) restored(m manners, key string, now, restart time.Time) manners {
+	old := !restart.IsZero() && m.restFrom.Before(restart)
 	if !m.restFrom.IsZero() {
-		elapsed := max(0, now.Round(0).Sub(m.restFrom))
-		m.restFrom = now.Add(-min(elapsed, m.rest))
+		m.restFrom = resumed(m.restFrom, m.rest, now)
 	}
-	if gap := max(m.rest, o.floor(key)); unclean && opened.Add(gap).After(m.due()) {
-		m.restFrom, m.rest, m.reason = opened, gap, GapRestart
+	if gap := max(m.rest, o.floor(key)); old && gap > 0 {
+		if from := resumed(restart, gap, now); from.Add(gap).After(m.due()) {
+			m.restFrom, m.rest, m.reason = from, gap, GapRestart
+		}
 	}
 	return m
+}
+
+// resumed returns the start of a rest on the monotonic clock of now. By the wall clock it began at from; if
+// that is in the future the clock went backwards, and the rest begins again.
+func resumed(from time.Time, rest time.Duration, now time.Time) time.Time {
+	elapsed := max(0, now.Round(0).Sub(from.Round(0)))
+	return now.Add(-min(elapsed, rest))
 }
 
 // record is a host on disk: its manners and where its back queue begins, ends and how long it is.

@@ -79,7 +79,7 @@ func TestGapIsTheLongestRest(t *testing.T) {
 				r.intake = [][]Item{pages(t, "a.example", 2)}
 				n := 0
 				r.visit = func(Lease) Exchange {
-					time.Sleep(c.took)
+					r.sleep(c.took)
 					if n++; n == 1 {
 						return c.x
 					}

@@ -12,8 +12,7 @@ import (
 // scheduler knows who may be contacted and when. It owns host table, heap, addresses and leases, and runs
 // in one goroutine. It never reads the store.
 type scheduler struct {
-	opt    *Options
-	opened time.Time
+	opt *Options
 
 	table     map[string]*host
 	heap      timeHeap[*host]
@@ -73,12 +72,10 @@ type grant struct {
 	drop    bool // the step side refuses what is queued
 }
 
-func newScheduler(o *Options, opened time.Time, unclean bool) *scheduler {
-	s := &scheduler{opt: o, opened: opened, table: map[string]*host{}, hungerGap: hungerPause}
+func newScheduler(o *Options, restart time.Time) *scheduler {
+	s := &scheduler{opt: o, table: map[string]*host{}, hungerGap: hungerPause}
 	s.addresses = addresses{gap: max(0, o.IPGap), fast: o.FastAddr, table: map[netip.Addr]*address{}, sweep: minSweep}
-	if unclean {
-		s.addresses.begin = opened.Add(s.addresses.gap)
-	}
+	s.addresses.begin = restart.Add(s.addresses.gap)
 	s.disk.intake = -1
 	return s
 }

@@ -11,8 +11,7 @@ import (
 // step is the side of the frontier that owns the disk. It belongs to the step goroutine.
 type step struct {
 	opt     *Options
-	opened  time.Time
-	unclean bool
+	restart time.Time // the last open after an unclean stop; zero if there was none
 
 	front   front
 	census  census
@@ -35,9 +34,9 @@ type step struct {
 	parts   map[string]store.Partition // cache of partitionOf
 }
 
-func newStep(o *Options, opened time.Time) *step {
+func newStep(o *Options) *step {
 	return &step{
-		opt: o, opened: opened, front: newFront(o), census: newCensus(),
+		opt: o, front: newFront(o), census: newCensus(),
 		backs: map[string]*back{}, thirsty: map[string]int{}, parts: map[string]store.Partition{},
 	}
 }
@@ -216,7 +215,7 @@ func (st *step) read(q *back) error {
 		q.head, q.tail, q.count = r.head, r.tail, r.count
 		q.cursor, q.committed = r.head, r.tail
 	}
-	q.state = st.opt.restored(r.manners, q.key, time.Now(), st.opened, st.unclean)
+	q.state = st.opt.restored(r.manners, q.key, time.Now(), st.restart)
 	return nil
 }
 
