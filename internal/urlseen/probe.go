@@ -1,6 +1,7 @@
 package urlseen
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -9,13 +10,30 @@ import (
 
 // candidate is a key of a step that some run may hold.
 type candidate struct {
-	entry
-	i   int32 // its index among the keys of the step
-	run int32 // the first run whose filter does not deny it
+	host, url uint64
+	part      uint16 // as in entry, whose padding holds the rest
+	run       uint16 // the first run whose filter does not deny it
+	i         uint32 // its index among the keys of the step
 }
 
 // candidateSize is the bytes of a candidate.
-const candidateSize = 32
+const candidateSize = 24
+
+func (c candidate) entry() entry { return entry{c.host, c.url, c.part} }
+
+// compare is the order of runs, equal keys in the order of the step.
+func (c candidate) compare(o candidate) int {
+	switch {
+	case c.part != o.part:
+		return cmp.Compare(c.part, o.part)
+	case c.host != o.host:
+		return cmp.Compare(c.host, o.host)
+	case c.url != o.url:
+		return cmp.Compare(c.url, o.url)
+	default:
+		return cmp.Compare(c.i, o.i)
+	}
+}
 
 // prober looks keys up in runs. Its buffer is reused; it belongs to one goroutine.
 type prober struct {
@@ -34,7 +52,7 @@ func (p *prober) sift(r *run, number int, cs []candidate) ([]candidate, error) {
 	kept := cs[:0]
 	cur, in := -1, partRange{}
 	for i, c := range cs {
-		if int(c.run) > number || f != nil && int(c.run) < number && !f.mayHave(c.entry) {
+		if int(c.run) > number || f != nil && int(c.run) < number && !f.mayHave(c.entry()) {
 			kept = append(kept, c)
 			continue
 		}
@@ -43,7 +61,7 @@ func (p *prober) sift(r *run, number int, cs []candidate) ([]candidate, error) {
 			in.part = c.part
 		}
 		p.probes++
-		b := r.find(c.entry, max(cur, in.first), in.end)
+		b := r.find(c.entry(), max(cur, in.first), in.end)
 		if b < 0 {
 			kept = append(kept, c)
 			continue

@@ -240,12 +240,12 @@ func (s *Sieve) Contains(k Key) (bool, error) {
 		return true, nil
 	}
 	var p prober
-	cs := []candidate{{entry: e}}
+	cs := []candidate{{host: e.host, url: e.url, part: e.part}}
 	for i, r := range s.runs {
 		if f := r.filter.Load(); f != nil && !f.mayHave(e) {
 			continue
 		}
-		cs[0].run = int32(i)
+		cs[0].run = uint16(i)
 		kept, err := p.sift(r, i, cs)
 		if err != nil {
 			return false, fmt.Errorf("seen-set: %w", err)

@@ -1,7 +1,6 @@
 package urlseen
 
 import (
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -68,10 +67,11 @@ func (s *Sieve) sift(keys []Key, from int, fresh []int) ([]int, error) {
 func (s *Sieve) siftMemory() {
 	unknown, fresh := s.cands[:0], 0
 	for _, c := range s.cands {
-		if s.active.has(c.entry) || s.frozen.has(c.entry) {
+		e := c.entry()
+		if s.active.has(e) || s.frozen.has(e) {
 			continue
 		}
-		if c.run = s.firstRun(c.entry); c.run < 0 {
+		if c.run = s.firstRun(e); c.run == noRun {
 			fresh++
 		}
 		unknown = append(unknown, c)
@@ -79,7 +79,7 @@ func (s *Sieve) siftMemory() {
 	s.pend.keys.reserve(fresh)
 	s.cands = unknown[:0]
 	for _, c := range unknown {
-		if c.run >= 0 {
+		if c.run != noRun {
 			s.cands = append(s.cands, c)
 		} else {
 			s.enter(c)
@@ -89,17 +89,17 @@ func (s *Sieve) siftMemory() {
 
 // enter takes c for new, unless the batch has it already.
 func (s *Sieve) enter(c candidate) {
-	if s.pend.keys.add(c.entry) {
+	if s.pend.keys.add(c.entry()) {
 		s.isNew[c.i/64] |= 1 << (c.i % 64)
 	}
 }
 
 const (
-	// spreadBits gives large batches buckets that are small against the processor's cache: 4096 of them, each a
-	// 4096th of tables and filters.
-	spreadBits = 12
+	// spreadBits gives large batches 512 buckets: a 512th of tables and filters fits the processor's cache, and
+	// scattering to more buckets than it can address at once (TLB) costs more than they gain.
+	spreadBits = 9
 	// spreadFrom is the least batch worth the effort.
-	spreadFrom = 1 << spreadBits
+	spreadFrom = 4096
 )
 
 // spread makes candidates of keys. Those of a large batch are put in the rough order of their hash, by a counting
@@ -127,19 +127,22 @@ func (s *Sieve) spread(keys []Key) error {
 			at = *bucket
 			*bucket++
 		}
-		s.cands[at] = candidate{entry: e, i: int32(i)}
+		s.cands[at] = candidate{host: e.host, url: e.url, part: e.part, i: uint32(i)}
 	}
 	return nil
 }
 
-// firstRun returns the first run that may hold e, or -1.
-func (s *Sieve) firstRun(e entry) int32 {
+// noRun is the number of no run.
+const noRun = 1<<16 - 1
+
+// firstRun returns the first run that may hold e, or noRun.
+func (s *Sieve) firstRun(e entry) uint16 {
 	for i, r := range s.runs {
 		if f := r.filter.Load(); f == nil || f.mayHave(e) {
-			return int32(i)
+			return uint16(i)
 		}
 	}
-	return -1
+	return noRun
 }
 
 // siftRuns leaves those candidates that no run holds, each key once, at its first index.
@@ -147,8 +150,8 @@ func (s *Sieve) siftRuns() error {
 	if len(s.cands) == 0 {
 		return nil
 	}
-	sortCandidates(s.cands)
-	s.cands = slices.CompactFunc(s.cands, func(a, b candidate) bool { return a.entry == b.entry })
+	slices.SortFunc(s.cands, candidate.compare)
+	s.cands = slices.CompactFunc(s.cands, func(a, b candidate) bool { return a.entry() == b.entry() })
 	p := &s.prober
 	p.probes, p.reads = 0, 0
 	for i, r := range s.runs {
@@ -162,18 +165,6 @@ func (s *Sieve) siftRuns() error {
 	s.stats.BlockReads += p.reads
 	s.mu.Unlock()
 	return nil
-}
-
-func sortCandidates(cs []candidate) {
-	slices.SortFunc(cs, func(a, b candidate) int {
-		if a.host != b.host && a.part == b.part { // mostly
-			return cmp.Compare(a.host, b.host)
-		}
-		if c := a.compare(b.entry); c != 0 {
-			return c
-		}
-		return cmp.Compare(a.i, b.i)
-	})
 }
 
 // record writes the fresh keys to b, a chunk for each partition.
