@@ -90,13 +90,18 @@ const (
 // word ends a word, whose hash is w: its shingle with the two before is a feature. The first two words have none
 // before them, which counts as zero.
 func (h *SimHasher) word(w uint64) {
-	hi, lo := bits.Mul64(w^k1, bits.RotateLeft64(h.w1, 32)^h.w2*k2^k3)
+	h.batch[h.n%8] = shingle(h.w2, h.w1, w)
 	h.w1, h.w2 = w, h.w1
-	h.batch[h.n] = hi ^ lo
 	h.words++
 	if h.n++; h.n == len(h.batch) {
 		h.fold()
 	}
+}
+
+// shingle is the hash of three words.
+func shingle(a, b, c uint64) uint64 {
+	hi, lo := bits.Mul64(c^k1, bits.RotateLeft64(b, 32)^a*k2^k3)
+	return hi ^ lo
 }
 
 // mix adds up to eight bytes to the hash of a word.
@@ -120,23 +125,20 @@ func (h *SimHasher) Add(text []byte) {
 		c := load(text, i)
 		alnum, foreign := classify(c)
 		n := bits.TrailingZeros64(^alnum&high) / 8
-		if foreign != 0 && bits.TrailingZeros64(foreign)/8 == n && n < 8 {
-			i = h.addForeign(text, start)
-			hash, start = 0, i
-			continue
-		}
-		if n == 8 {
+		switch {
+		case n == 8:
 			hash = mix(hash, c|0x20*ones)
 			i += 8
 			continue
-		}
-		if i+n > start {
+		case foreign>>(8*n)&0x80 != 0:
+			i = h.addForeign(text, start)
+		case i+n > start:
 			h.word(mix(hash, (c|0x20*ones)&(1<<(8*n)-1)))
-			hash, i = 0, i+n+1
-		} else {
+			i += n + 1
+		default:
 			i += bits.TrailingZeros64(alnum|foreign) / 8
 		}
-		start = i
+		hash, start = 0, i
 	}
 	if start < len(text) { // it ended at a multiple of eight
 		h.word(mix(hash, 0))
