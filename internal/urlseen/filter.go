@@ -56,7 +56,7 @@ func (f *filter) add(e entry) {
 }
 
 // mayHave looks at all bits before it decides: a branch on each would be mispredicted, and then the memory accesses of
-// the next keys, which are independent, could not overlap with this one's. That matters threefold.
+// the next keys, which are independent, could not overlap with this one's.
 func (f *filter) mayHave(e entry) bool {
 	l, h := f.place(e)
 	all := uint64(1)

@@ -399,7 +399,7 @@ func TestFiltersFitTheBudget(t *testing.T) {
 	b := newBed(t, Options{Memory: memory, RecentKeys: 20000})
 	defer b.close()
 	r := rand.New(rand.NewPCG(9, 10))
-	for range 60 {
+	for range 45 {
 		b.step(hostKeys(r, 1000, 20, 64)...)
 		if st := b.s.Stats(); st.FilterBytes > memory/filterShare || st.IndexBytes > memory/indexShare {
 			t.Fatalf("filters take %d bytes, indexes %d, of %d", st.FilterBytes, st.IndexBytes, memory)

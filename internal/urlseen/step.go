@@ -103,8 +103,8 @@ const (
 )
 
 // spread makes candidates of keys. Those of a large batch are put in the rough order of their hash, by a counting
-// sort, which keeps equal keys in their order: tables and filters are larger than the processor's cache, and this halves
-// what a check costs at 20 million keys (BenchmarkChecks).
+// sort, which keeps equal keys in their order: tables and filters are larger than the processor's cache, and this saves
+// a third of what a check of a new URL costs at 20 million keys (BenchmarkChecks).
 func (s *Sieve) spread(keys []Key) error {
 	var start [1<<spreadBits + 1]int32
 	large := len(keys) >= spreadFrom
