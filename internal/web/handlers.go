@@ -120,18 +120,18 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, text)
 }
 
-// exclude answers POST /api/exclude: pattern, and apply=1 to do more than count.
+// exclude answers POST /api/exclude with the field pattern.
 func (s *Server) exclude(w http.ResponseWriter, r *http.Request) {
-	pattern, apply := strings.TrimSpace(r.PostFormValue("pattern")), r.PostFormValue("apply") == "1"
+	pattern := strings.TrimSpace(r.PostFormValue("pattern"))
 	if pattern == "" {
 		http.Error(w, "a pattern is needed: a glob such as */print/*, or re: and a regular expression", http.StatusBadRequest)
 		return
 	}
-	n, err := s.opt.Exclude(pattern, apply)
+	text, err := s.opt.Exclude(pattern)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusUnprocessableEntity)
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(map[string]any{"pattern": pattern, "applied": apply, "queued": n})
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	fmt.Fprintln(w, text)
 }

@@ -42,8 +42,14 @@ func WriteLive(dir string, l Live) error {
 	return os.Rename(temp, path)
 }
 
-// RemoveLive removes the file.
-func RemoveLive(dir string) error { return os.Remove(filepath.Join(dir, filepath.FromSlash(LiveName))) }
+// RemoveLive removes the file, if it is there.
+func RemoveLive(dir string) error {
+	err := os.Remove(filepath.Join(dir, filepath.FromSlash(LiveName)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
 
 // ReadLive reads the file; ok is false when there is none.
 func ReadLive(dir string) (l Live, ok bool, err error) {

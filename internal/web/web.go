@@ -52,8 +52,8 @@ type Options struct {
 	Host    string // a name by which the server may be addressed, besides IP addresses and localhost
 
 	Pause, Resume, Stop func()
-	Why                 func(url string) (string, error)                            // explains what became of a URL, in lines
-	Exclude             func(pattern string, apply bool) (queued uint64, err error) // adds a rule, or with apply false counts what it would hit
+	Why                 func(url string) (string, error)     // explains what became of a URL, in lines
+	Exclude             func(pattern string) (string, error) // adds a rule, and says in a sentence what that does
 
 	MaxStreams int           // event streams at once; default 20
 	Period     time.Duration // of events; default 1 s
@@ -138,6 +138,18 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return nil
 	}
 	return fmt.Errorf("live page: %w", err)
+}
+
+// Address returns the address of the page on l, as a person on this machine would open it.
+func Address(l net.Listener) string {
+	ap, err := netip.ParseAddrPort(l.Addr().String())
+	if err != nil {
+		return "http://" + l.Addr().String() + "/"
+	}
+	if ap.Addr().IsUnspecified() {
+		ap = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), ap.Port())
+	}
+	return "http://" + ap.String() + "/"
 }
 
 func isLoopback(a net.Addr) bool {
