@@ -28,7 +28,7 @@ var layers = map[string]int{
 	"internal/config": 4, "internal/inspect": 4,
 	"internal/node": 5,
 	"cmd/decorum":   7,
-	"bench/real":    7,
+	"bench/real":    7, "bench/floor": 7,
 }
 
 // sameLayer lists imports within one layer, each with the reason why it is no knot.

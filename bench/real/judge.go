@@ -94,13 +94,13 @@ func judge(t *table, sites []site, requests []request, pages []string, want map[
 		byAddr[s.addr] = s
 	}
 	disallowed, bytes := 0, 0
-	hostPort := func(r request) string { return r.host + strings.TrimPrefix(portOf(pages), "") }
+	port := portOf(pages)
 	for _, r := range requests {
 		bytes += r.bytes
 		if r.target == "/robots.txt" {
 			continue
 		}
-		u, err := url.Parse("http://" + hostPort(r) + r.target)
+		u, err := url.Parse("http://" + r.host + port + r.target)
 		if err != nil {
 			continue
 		}
@@ -211,12 +211,13 @@ func established(sites []site, port int) map[string]int {
 	if err != nil {
 		return nil
 	}
-	count := map[string]int{}
+	count, known := map[string]int{}, map[string]bool{} // the table is read in pieces: a line may come twice
 	for _, line := range strings.Split(string(raw), "\n") {
 		f := strings.Fields(line)
-		if len(f) < 4 || f[3] != "01" {
+		if len(f) < 4 || f[3] != "01" || known[f[1]+f[2]] {
 			continue
 		}
+		known[f[1]+f[2]] = true
 		for _, s := range sites {
 			ip := net.ParseIP(s.addr).To4()
 			if f[2] == fmt.Sprintf("%02X%02X%02X%02X:%04X", ip[3], ip[2], ip[1], ip[0], port) {

@@ -30,7 +30,7 @@ var allSites = []site{
 	{name: "postgresql", root: "/usr/share/doc/postgresql-doc-15/html", addr: "127.0.1.1"},
 	{name: "python", root: "/usr/share/doc/python3.11/html", addr: "127.0.1.2", disallowed: "/whatsnew/",
 		robots: "User-agent: *\nDisallow: /whatsnew/\n"},
-	{name: "debian-handbook", root: "/usr/share/doc/debian-handbook/html", addr: "127.0.1.3",
+	{name: "debian-handbook", root: "/usr/share/doc/debian-handbook/html/en-US", addr: "127.0.1.3",
 		robots: "User-agent: other\nDisallow: /\n\nUser-agent: decorum\nDisallow:\n"},
 }
 

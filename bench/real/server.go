@@ -24,6 +24,7 @@ type request struct {
 	start, end   time.Time // to the millisecond
 	status       int
 	bytes        int
+	conn         string
 }
 
 func startServer(work string, sites []site, port int) (*server, error) {
@@ -34,7 +35,7 @@ events { worker_connections 1024; }
 http {
 	types { text/html html; text/css css; application/javascript js; image/png png; image/svg+xml svg; text/plain txt; }
 	default_type application/octet-stream;
-	log_format judged '$host|$msec|$request_time|$status|$body_bytes_sent|$request_uri';
+	log_format judged '$host|$msec|$request_time|$status|$body_bytes_sent|$connection|$request_uri';
 	access_log %[2]s judged;
 	client_body_temp_path %[1]s; proxy_temp_path %[1]s; fastcgi_temp_path %[1]s; uwsgi_temp_path %[1]s; scgi_temp_path %[1]s;
 	keepalive_requests 1000000;
@@ -85,8 +86,8 @@ func (s *server) requests() ([]request, error) {
 	var out []request
 	in := bufio.NewScanner(f)
 	for in.Scan() {
-		p := strings.SplitN(strings.TrimLeft(in.Text(), "\x00"), "|", 6)
-		if len(p) != 6 {
+		p := strings.SplitN(strings.TrimLeft(in.Text(), "\x00"), "|", 7)
+		if len(p) != 7 {
 			return nil, fmt.Errorf("access log: %q", in.Text())
 		}
 		end, _ := strconv.ParseFloat(p[1], 64)
@@ -94,7 +95,7 @@ func (s *server) requests() ([]request, error) {
 		status, _ := strconv.Atoi(p[3])
 		bytes, _ := strconv.Atoi(p[4])
 		at := time.UnixMilli(int64(end*1000 + .5))
-		out = append(out, request{p[0], p[5], at.Add(-time.Duration(took * float64(time.Second))), at, status, bytes})
+		out = append(out, request{p[0], p[6], at.Add(-time.Duration(took * float64(time.Second))), at, status, bytes, p[5]})
 	}
 	return out, in.Err()
 }

@@ -51,6 +51,7 @@ func (d *demoCmd) Run(e *env) error {
 	if d.Hosts > 0 {
 		o.Hosts = d.Hosts
 	}
+	o.EnsureDefaults()
 	if err := o.Validate(); err != nil {
 		return usage("demo: %v", err)
 	}
@@ -124,6 +125,7 @@ func (d *demoCmd) config(web *simweb.Web) config.Crawl {
 	c := config.Default()
 	c.Scope, c.AllowNet, c.Delay, c.IPGap = "any", []string{"127.0.0.0/8"}, d.Delay, config.Duration(20*time.Millisecond)
 	c.MinFree, c.Listen, c.Progress, c.Quiet = 64<<20, d.Listen, d.Progress, d.Quiet
+	c.HostPages = 100 // one host is endless: its budget ends it, and says so
 	for name, addrs := range web.StaticDNS() {
 		for _, a := range addrs {
 			c.Resolve = append(c.Resolve, fmt.Sprintf("%s:%s", name, a))

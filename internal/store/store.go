@@ -49,7 +49,7 @@ const (
 	Ready   Space = 'b' // host hash, sequence -> ready URL (back queues)
 	Intake  Space = 'i' // position -> batch of links not yet known to be new
 	Page    Space = 'p' // URL fingerprint -> what happened to the URL
-	Seen    Space = 's' // URL fingerprint -> nothing: the recent part of the seen-set
+	Seen    Space = 's' // sequence -> fingerprints: the recent part of the seen-set
 	Content Space = 'c' // digest -> first URL with this body
 	Near    Space = 'n' // host, SimHash block -> SimHash, page
 	Robots  Space = 'o' // origin -> robots.txt and when it was fetched
