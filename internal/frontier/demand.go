@@ -53,6 +53,7 @@ func (s *scheduler) starving() bool {
 
 // collected takes note that the step side has the work.
 func (s *scheduler) collected(now time.Time) {
+	s.lastGroup = len(s.finished)
 	s.finished, s.low, s.homeless = nil, nil, nil
 	s.kicked, s.eager = false, false
 	s.hungerAt = now.Add(s.hungerGap)

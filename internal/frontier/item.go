@@ -190,9 +190,10 @@ func fromUnixNano(n int64) time.Time {
 
 // decoder reads fields off the front of b. After the first malformed field it is bad and returns zeros.
 type decoder struct {
-	b           []byte
-	bad         bool
-	url, parent string // of the item before
+	b   []byte
+	bad bool
+
+	url, parent, hops string // of the item before
 }
 
 func (d *decoder) item() (Item, error) {
@@ -206,7 +207,11 @@ func (d *decoder) item() (Item, error) {
 	it.Depth = uint16(d.uvarint(1<<16 - 1))
 	it.Seed = uint32(d.uvarint(1<<32 - 1))
 	it.Redirects = d.byte()
-	it.Hops = d.string()
+	if hops := d.take(d.uvarint(MaxHops)); string(hops) == d.hops {
+		it.Hops = d.hops // most items of a chunk are equally deep
+	} else {
+		it.Hops = string(hops)
+	}
 	it.Anchor = d.string()
 	it.Parent = d.parent
 	if flags&flagSameParent == 0 {
@@ -219,14 +224,14 @@ func (d *decoder) item() (Item, error) {
 	if flags&flagOrigin != 0 {
 		it.Origin = d.string()
 	}
-	if d.bad || it.Kind >= kinds || len(it.Hops) > MaxHops {
+	if d.bad || it.Kind >= kinds {
 		return Item{}, errItems
 	}
 	u, err := weburl.Reparse(url)
 	if err != nil {
 		return Item{}, fmt.Errorf("%w: %w", errItems, err)
 	}
-	it.URL, d.url, d.parent = u, u.String(), it.Parent
+	it.URL, d.url, d.parent, d.hops = u, u.String(), it.Parent, it.Hops
 	return it, nil
 }
 

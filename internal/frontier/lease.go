@@ -87,10 +87,10 @@ type Finished struct {
 	Lease Lease
 	Visit Visit
 
-	fate  fate
-	page  bool    // counts as a page concluded
-	item  Item    // what stays in the back queue, if rewritten
-	state manners // of the host after the visit
+	fate      fate
+	page      bool      // counts as a page concluded
+	notBefore time.Time // of the next attempt, if rewritten
+	state     manners   // of the host after the visit
 }
 
 // fate is what becomes of the leased URL.

@@ -99,8 +99,15 @@ func (o *Options) rest(m *manners, key string, x *Exchange, end time.Time) (rest
 		apply(x.Until.Sub(end), GapBackoff)
 	}
 	apply(x.RetryAfter, GapRetryAfter)
+	if x.Outcome == outcome.None && !x.Contact {
+		apply(idleVisit, GapBackoff)
+	}
 	return rest, reason
 }
+
+// idleVisit is the rest after a visit that did nothing at all, so that a URL which cannot be tried yet does
+// not go in circles.
+const idleVisit = 50 * time.Millisecond
 
 func (o *Options) floor(key string) time.Duration {
 	if o.Fast(key) {

@@ -38,13 +38,11 @@ func (st *step) grantUrgent(*store.Batch) error {
 
 // loadWindows reads back queues of hosts that have room in memory.
 func (st *step) loadWindows(*store.Batch) error {
-	for key, room := range st.thirsty {
-		q := st.backs[key]
-		if q == nil || q.count == 0 || q.draining {
-			delete(st.thirsty, key)
-			continue
-		}
-		if q.backlog() == 0 {
+	asking := st.asking
+	st.asking = nil
+	for _, key := range asking {
+		q, room := st.backs[key], st.thirsty[key]
+		if q == nil || room == 0 || q.backlog() == 0 || q.draining {
 			continue
 		}
 		n, err := q.load(st.opt.DB, room)
@@ -53,8 +51,9 @@ func (st *step) loadWindows(*store.Batch) error {
 		}
 		st.touch(q)
 		st.quench(key, n)
-		if n < room && q.backlog() > 0 {
-			st.again = true // the rest was written in this step
+		if n < room && q.backlog() > 0 { // the rest was written in this step
+			st.asking = append(st.asking, key)
+			st.again = true
 		}
 	}
 	return nil
@@ -120,6 +119,7 @@ func (st *step) drainHost(b *store.Batch, q *back, limit int) (n int, err error)
 // waits, until the hosts in hand have enough URLs in memory.
 func (st *step) pull(b *store.Batch) error {
 	now, lacking, left := time.Now(), st.lacks(), refillScan
+	brought := 0
 	for ; left > 0 && lacking > 0 && st.census.mayBring(); left-- {
 		q, _, err := st.pullOne(b)
 		if err != nil || q == nil {
@@ -128,8 +128,10 @@ func (st *step) pull(b *store.Batch) error {
 		// Starving workers are helped by a host that is due, not by one that rests.
 		if q.count == 1 && (st.opt.Backs != Adaptive || !q.state.due().After(now)) {
 			lacking--
+			brought++
 		}
 	}
+	st.barren = left == 0 && brought == 0 && !st.census.exact() // a census knows that going on will help
 	if lacking > 0 && left == 0 && st.opt.Backs != Adaptive {
 		st.again = true // Adaptive asks again by itself as long as workers starve
 	}
@@ -141,13 +143,7 @@ func (st *step) pull(b *store.Batch) error {
 
 // pullThirsty takes URLs while the front queues hold some of a host that has room for them.
 func (st *step) pullThirsty(b *store.Batch, left int) error {
-	wanting := 0
-	for key := range st.thirsty {
-		if st.wants(key) {
-			wanting++
-		}
-	}
-	for ; wanting > 0; left-- {
+	for wanting := st.countWanting(); wanting > 0; left-- {
 		if left == 0 {
 			st.again = true
 			return nil
@@ -161,6 +157,25 @@ func (st *step) pullThirsty(b *store.Batch, left int) error {
 		}
 	}
 	return nil
+}
+
+// countWanting counts the hosts that want, by the smaller of the maps that know.
+func (st *step) countWanting() (n int) {
+	count := func(key string) {
+		if st.wants(key) {
+			n++
+		}
+	}
+	if len(st.thirsty) < len(st.census.hosts) {
+		for key := range st.thirsty {
+			count(key)
+		}
+	} else {
+		for key := range st.census.hosts {
+			count(key)
+		}
+	}
+	return n
 }
 
 // wants reports whether the host has room in memory that only the front queues can fill.

@@ -27,6 +27,7 @@ type scheduler struct {
 	urgent      int    // urgent contacts held here or on their way to the step side and back
 
 	finished  []Finished
+	lastGroup int       // visits in the group before, as a guess at this one
 	oldest    time.Time // when the first of finished came
 	unsettled int       // finished visits not yet durable
 	low       []low     // hosts that need URLs, not yet reported
@@ -50,6 +51,7 @@ type diskState struct {
 	ready   uint64
 	inHand  int
 	more    bool // the front queues may hold hosts that are not in hand
+	barren  bool // but the last search found none
 }
 
 // update is what Applied hands to the scheduler.
@@ -349,6 +351,9 @@ func (s *scheduler) done(d Finished, now time.Time) {
 	if len(s.finished) == 0 {
 		s.oldest = now
 	}
+	if s.finished == nil {
+		s.finished = make([]Finished, 0, s.lastGroup)
+	}
 	s.finished = append(s.finished, d)
 	s.unsettled++
 	h.unsettled++
@@ -398,7 +403,7 @@ func (s *scheduler) decide(h *host, d *Finished, x *Exchange, now time.Time) {
 	} else {
 		h.window.pushFront(q)
 	}
-	d.fate, d.item = rewritten, q.item
+	d.fate, d.notBefore = rewritten, q.item.NotBefore
 }
 
 // addUrgent queues a contact ahead of everything on its host. The step side must first load a host that is
@@ -442,7 +447,7 @@ func (s *scheduler) replace(h *host, now time.Time) {
 
 // apply takes over what the step side has done.
 func (s *scheduler) apply(u update, now time.Time) {
-	progress := len(u.grants) > 0 || u.disk.intake != s.disk.intake || !slices.Equal(u.disk.waiting, s.disk.waiting)
+	progress := u.disk.intake != s.disk.intake || !u.disk.barren && !slices.Equal(u.disk.waiting, s.disk.waiting)
 	s.disk = u.disk
 	s.kicked = s.kicked || u.again
 	for _, g := range u.grants {

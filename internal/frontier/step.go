@@ -22,12 +22,14 @@ type step struct {
 	settled []*host
 
 	thirsty map[string]int // hosts that have room for more URLs in memory
+	asking  []string       // those of them whose back queue was not looked at since they asked
 	urgent  []Item         // to be granted
 	missing int            // due hosts that workers lack
 
 	ready     uint64 // URLs in all back queues
 	concluded uint64 // pages
 	again     bool   // there is more to do without new input
+	barren    bool   // the last search for hosts found none
 	refused   []Refused
 
 	encoder encoder
@@ -44,7 +46,10 @@ func newStep(o *Options) *step {
 // collect takes note of what the scheduler needs.
 func (st *step) collect(n needs) {
 	for _, l := range n.low {
-		st.thirsty[l.host] = l.room
+		if q := st.backs[l.host]; q != nil && !q.draining {
+			st.thirsty[l.host] = l.room
+			st.asking = append(st.asking, l.host)
+		}
 	}
 	st.urgent = append(st.urgent, n.urgent...)
 	st.missing = n.missing
@@ -72,7 +77,9 @@ func (st *step) settle(b *store.Batch, w Work) error {
 			st.ready--
 			st.left(q)
 		case fin.fate == rewritten:
-			q.put(b, &st.encoder, l.seq, &fin.item)
+			it := l.Item
+			it.Attempt, it.NotBefore = it.Attempt+1, fin.notBefore
+			q.put(b, &st.encoder, l.seq, &it)
 		}
 		st.noteRefusal(q)
 	}
@@ -161,6 +168,7 @@ func (st *step) addHead(b *store.Batch, key string, part store.Partition, it *It
 		q.push(b, &st.encoder, it, false) // to be drained
 	case q.handed >= maxHeads:
 		q.push(b, &st.encoder, it, false)
+		st.asking = append(st.asking, key)
 	default:
 		q.pushHead(b, &st.encoder, it)
 	}
@@ -275,7 +283,7 @@ func (st *step) applied(intake int) update {
 		}
 	}
 	st.touched, st.settled, st.again, st.missing = nil, nil, false, 0
-	if st.front.applied(); st.front.waiting() == 0 {
+	if st.front.applied(); st.front.waiting() == 0 && !st.census.exact() {
 		st.census = newCensus()
 	}
 	return u
@@ -294,6 +302,7 @@ func (st *step) disk(intake int) diskState {
 	for i := range st.front.levels {
 		d.waiting[i] = st.front.levels[i].waiting
 	}
+	d.barren = st.barren
 	d.more = st.front.waiting() > 0 && st.census.mayBring() && (st.opt.Backs == Adaptive || st.lacks() > 0)
 	return d
 }
