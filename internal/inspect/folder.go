@@ -134,8 +134,8 @@ func (f *folder) open(name string) (*stream, error) {
 	}
 	s.file, s.size = file, info.Size()
 	n := s.size
-	if s.end >= 0 {
-		n = min(n, s.end)
+	if s.end >= 0 && !f.clean {
+		n = min(n, s.end) // what a crash left behind is not part of the crawl
 	}
 	s.SectionReader = io.NewSectionReader(file, 0, n)
 	return s, nil
