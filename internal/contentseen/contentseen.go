@@ -20,8 +20,8 @@
 //     drift away from it page by page.
 //   - What the store holds is a function of committed batches; claims in memory die with the process.
 //
-// An answer may refer to a page that is itself not committed yet. Whoever commits in the order of claims, or in one
-// group, never leaves a reference to a page that a crash took back.
+// An answer may name a page that is itself not committed yet (Ref.Pending). It is a duplicate all the same, but no
+// record may refer to it: a crash takes it back.
 //
 // # Concurrency
 //
@@ -55,7 +55,12 @@ type Ref struct {
 	URL      string
 	Date     time.Time // WARC-Date, kept to the nanosecond in UTC
 	RecordID string    // WARC-Record-ID
+	Payload  string    // WARC-Payload-Digest: a revisit repeats it to the letter
 	FP       weburl.Fingerprint
+
+	// Pending is set by Claim when the page is not committed yet: a crash may take its record back, so no record
+	// may refer to it.
+	Pending bool
 }
 
 // Mode says what a near-duplicate means. The values are the names of --near-duplicates.
@@ -176,6 +181,7 @@ func (s *Set) Claim(d Digest, ref Ref) (Ref, bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	first, ok := c.claims[d]
+	first.Pending = ok
 	if !ok {
 		var err error
 		if first, ok, err = s.stored(d); err != nil {
@@ -245,7 +251,8 @@ func (s *Set) stored(d Digest) (Ref, bool, error) {
 
 // refVersion is the first byte of a Ref in the store:
 //
-//	version (1), fingerprint (16), date: varint seconds and uvarint nanoseconds since 1970, uvarint length of URL, URL, record id
+//	version (1), fingerprint (16), date: varint seconds and uvarint nanoseconds since 1970,
+//	URL and record id (uvarint length, bytes), payload digest
 const refVersion = 1
 
 func (r Ref) append(dst []byte) []byte {
@@ -253,9 +260,11 @@ func (r Ref) append(dst []byte) []byte {
 	dst = append(dst, r.FP[:]...)
 	dst = binary.AppendVarint(dst, r.Date.Unix())
 	dst = binary.AppendUvarint(dst, uint64(r.Date.Nanosecond()))
-	dst = binary.AppendUvarint(dst, uint64(len(r.URL)))
-	dst = append(dst, r.URL...)
-	return append(dst, r.RecordID...)
+	for _, text := range []string{r.URL, r.RecordID} {
+		dst = binary.AppendUvarint(dst, uint64(len(text)))
+		dst = append(dst, text...)
+	}
+	return append(dst, r.Payload...)
 }
 
 func parseRef(b []byte) (r Ref, err error) {
@@ -277,12 +286,13 @@ func parseRef(b []byte) (r Ref, err error) {
 		return Ref{}, ErrCorrupt
 	}
 	b = b[n:]
-	length, n := binary.Uvarint(b)
-	if n <= 0 || length > uint64(len(b)-n) {
-		return Ref{}, ErrCorrupt
+	for _, text := range []*string{&r.URL, &r.RecordID} {
+		length, n := binary.Uvarint(b)
+		if n <= 0 || length > uint64(len(b)-n) {
+			return Ref{}, ErrCorrupt
+		}
+		*text, b = string(b[n:n+int(length)]), b[n+int(length):]
 	}
-	b = b[n:]
-	r.Date = time.Unix(sec, int64(nsec)).UTC()
-	r.URL, r.RecordID = string(b[:length]), string(b[length:])
+	r.Date, r.Payload = time.Unix(sec, int64(nsec)).UTC(), string(b)
 	return r, nil
 }

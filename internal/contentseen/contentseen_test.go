@@ -65,7 +65,8 @@ func ref(i int) Ref {
 	return Ref{
 		URL:      fmt.Sprintf("https://example.org/%d", i),
 		Date:     time.Date(2026, 1, 2, 3, 4, i%60, 5, time.UTC),
-		RecordID: fmt.Sprintf("<urn:uuid:%d>", i),
+		RecordID: fmt.Sprintf("urn:uuid:%d", i),
+		Payload:  fmt.Sprintf("sha256:%d", i),
 		FP:       fingerprint(1, i),
 	}
 }
@@ -92,30 +93,32 @@ func TestSecondURLIsADuplicateOfTheFirst(t *testing.T) {
 	if _, dup := b.claim(body, ref(1)); dup {
 		t.Fatal("the first page is a duplicate")
 	}
-	check := func(when string) {
+	check := func(when string, pending bool) {
 		t.Helper()
-		if first, dup := b.claim(body, ref(2)); !dup || first != ref(1) {
-			t.Errorf("%s: %+v, %v; want the first page", when, first, dup)
+		want := ref(1)
+		want.Pending = pending
+		if first, dup := b.claim(body, ref(2)); !dup || first != want {
+			t.Errorf("%s: %+v, %v; want the first page, pending %v", when, first, dup, pending)
 		}
 		if _, dup := b.claim(body, ref(1)); dup {
 			t.Errorf("%s: a page is a duplicate of itself", when)
 		}
 	}
-	check("in flight")
+	check("in flight", true)
 	batch := b.db.NewBatch()
 	b.Record(batch, d, ref(1))
-	check("recorded")
+	check("recorded", true)
 	if err := batch.Commit(true); err != nil {
 		t.Fatal(err)
 	}
-	check("committed")
+	check("committed", true)
 	b.Applied()
-	check("applied")
+	check("applied", false)
 	if n := b.pendingClaims.Load(); n != 0 {
 		t.Errorf("%d claims remain in memory", n)
 	}
 	b.reopen()
-	check("reopened")
+	check("reopened", false)
 }
 
 func TestAbandonedClaimIsFree(t *testing.T) {
@@ -125,7 +128,7 @@ func TestAbandonedClaimIsFree(t *testing.T) {
 	if _, dup := b.claim("x", ref(2)); dup {
 		t.Error("duplicate of a page that was not committed")
 	}
-	if first, dup := b.claim("x", ref(3)); !dup || first != ref(2) {
+	if first, dup := b.claim("x", ref(3)); !dup || first.URL != ref(2).URL {
 		t.Errorf("%+v, %v; want the second page as the first", first, dup)
 	}
 }
@@ -206,16 +209,16 @@ func TestNearWithinAHost(t *testing.T) {
 			t.Errorf("%s: a menu is near", when)
 		}
 	}
-	check("in flight")
+	check("in flight", true)
 	b.commit(func(batch *store.Batch) {
 		b.RecordNear(batch, page(1, 1), sim)
 		b.RecordNear(batch, page(1, 2), sim^1) // was near, so it is not remembered
 	})
 	b.AbandonNear(page(1, 1), sim)
-	check("committed")
+	check("committed", true)
 	b.AbandonNear(page(1, 1), sim)
 	b.reopen()
-	check("reopened")
+	check("reopened", false)
 	n := 0
 	if err := b.db.Scan(store.Range{Partition: 1, Space: store.Near}, func(_, _ []byte) bool { n++; return true }); err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package crawler
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"strconv"
@@ -52,12 +53,12 @@ func (c *Crawler) archive(ctx context.Context, v *visit, x *fetch.Exchange, firs
 }
 
 func responseRecord(v *visit, x *fetch.Exchange, first *original) warc.Record {
-	r := warc.Record{Type: warc.Response, ID: v.recordID, Date: x.Start, TargetURI: v.fetch.URL, IPAddress: x.Addr.Addr().String(),
-		Truncated: x.Truncated, HTTPHead: x.HeadBytes}
-	if first != nil {
+	r := warc.Record{Type: warc.Response, ID: v.ref.RecordID, Date: x.Start, TargetURI: v.fetch.URL, IPAddress: x.Addr.Addr().String(),
+		Truncated: x.Truncated, HTTPHead: x.HeadBytes, PayloadDigest: v.ref.Payload}
+	if first != nil && !first.Pending {
 		r.Type, r.ID, r.Profile = warc.Revisit, "", warc.IdenticalPayload
 		r.RefersTo, r.RefersToTargetURI, r.RefersToDate = first.RecordID, first.URL, first.Date
-		r.PayloadDigest = payloadDigest(v, x)
+		r.PayloadDigest = first.Payload
 		return r
 	}
 	if b, ok := x.WireBody.Bytes(); ok {
@@ -65,17 +66,20 @@ func responseRecord(v *visit, x *fetch.Exchange, first *original) warc.Record {
 	} else {
 		r.BodyReader, r.BodyLength = x.WireBody.Reader(), x.WireBody.Len()
 	}
-	r.PayloadDigest = payloadDigest(v, x)
 	return r
 }
 
-// payloadDigest is the digest already computed for the duplicate test when the decoded body is the payload as
-// received; a coded payload is left to the encoder.
-func payloadDigest(v *visit, x *fetch.Exchange) string {
-	if v.digest == (contentseen.Digest{}) || x.Header.Get("Content-Encoding") != "" {
-		return ""
+// payloadDigest is the digest of the payload as it is archived, and as archive tools verify it: the body as received, with its
+// coding and framing. Where there is neither, that is the decoded body, whose digest is known.
+func payloadDigest(v *visit, x *fetch.Exchange) (string, error) {
+	if x.Header.Get("Content-Encoding") == "" && x.Header.Get("Transfer-Encoding") == "" {
+		return digestText(v.digest), nil
 	}
-	return digestText(v.digest)
+	h := sha256.New()
+	if _, err := io.Copy(h, x.WireBody.Reader()); err != nil {
+		return "", fmt.Errorf("read spooled body: %w", err)
+	}
+	return digestText(contentseen.Digest(h.Sum(nil))), nil
 }
 
 // metadataRecord says where the page was found and how long it took (WARC 1.1 §6.6, annex on fields).

@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"decorum/internal/contentseen"
 	"decorum/internal/frontier"
 	"decorum/internal/jobdir"
 	"decorum/internal/meter"
@@ -173,7 +172,7 @@ func (k *committer) store(v *visit, out *outputs) error {
 	}
 	place, m := places[v.main], v.members[v.main]
 	if v.page != nil {
-		v.page.ID = m.ID
+		v.page.ID, v.page.Digest = m.ID, m.PayloadDigest
 		v.page.WARC = jobdir.WARCPlace{File: place.File, Offset: place.Offset, Length: place.Length, RecordID: m.ID}
 	}
 	out.index = v.indexLine(out.index, place, m)
@@ -257,7 +256,7 @@ func (k *committer) record(b *store.Batch, v *visit) error {
 		b.Set(pageKey(v.lease.Partition, v.lease.FP), s.Marshal())
 	}
 	if v.claimed {
-		k.c.Content.Record(b, v.digest, contentseen.Ref{URL: v.lease.URL.String(), Date: warcDate(v.exchange.Start), RecordID: v.recordID, FP: v.lease.FP})
+		k.c.Content.Record(b, v.digest, v.ref)
 	}
 	if v.sim != 0 {
 		k.c.Content.RecordNear(b, v.nearPage(), v.sim)

@@ -66,13 +66,15 @@ func (c *Crawler) seenBefore(v *visit, x *fetch.Exchange, body []byte) (*origina
 		return nil, nil
 	}
 	v.digest = sha256.Sum256(body)
-	v.page.Digest = digestText(v.digest)
 	if x.Truncated != "" {
 		return nil, nil
 	}
-	v.recordID = warc.NewID()
-	ref := contentseen.Ref{URL: v.lease.URL.String(), Date: warcDate(x.Start), RecordID: v.recordID, FP: v.lease.FP}
-	first, seen, err := c.Content.Claim(v.digest, ref)
+	payload, err := payloadDigest(v, x)
+	if err != nil {
+		return nil, err
+	}
+	v.ref = contentseen.Ref{URL: v.lease.URL.String(), Date: warcDate(x.Start), RecordID: warc.NewID(), Payload: payload, FP: v.lease.FP}
+	first, seen, err := c.Content.Claim(v.digest, v.ref)
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,6 @@ type visit struct {
 
 	page     *jobdir.PageRecord // with final, unless refused
 	fetch    *jobdir.FetchRecord
-	recordID string        // of the main record, when it had to be known before
 	dns      *warc.Record  // answer of a name server, for the archive
 	dnsTime  time.Duration // spent on it
 	version  string        // of the robots.txt in force
@@ -47,7 +46,8 @@ type visit struct {
 	newSeed  weburl.URL // where a seed moved to
 	found    foundLinks
 	digest   contentseen.Digest
-	claimed  bool // digest was new and is to be recorded
+	ref      contentseen.Ref // of this page, should it be the first with its body
+	claimed  bool            // it is, and is to be recorded
 	sim      uint64
 	words    int
 	novel    bool
