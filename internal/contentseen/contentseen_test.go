@@ -209,16 +209,16 @@ func TestNearWithinAHost(t *testing.T) {
 			t.Errorf("%s: a menu is near", when)
 		}
 	}
-	check("in flight", true)
+	check("in flight")
 	b.commit(func(batch *store.Batch) {
 		b.RecordNear(batch, page(1, 1), sim)
 		b.RecordNear(batch, page(1, 2), sim^1) // was near, so it is not remembered
 	})
 	b.AbandonNear(page(1, 1), sim)
-	check("committed", true)
+	check("committed")
 	b.AbandonNear(page(1, 1), sim)
 	b.reopen()
-	check("reopened", false)
+	check("reopened")
 	n := 0
 	if err := b.db.Scan(store.Range{Partition: 1, Space: store.Near}, func(_, _ []byte) bool { n++; return true }); err != nil {
 		t.Fatal(err)
