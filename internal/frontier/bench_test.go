@@ -150,6 +150,7 @@ func BenchmarkRefill(b *testing.B) {
 			}
 			b.StartTimer()
 		}
+		r.f.step.census.overflow() // always search
 		before := r.f.step.ready
 		if _, err := r.f.Refill(batch); err != nil {
 			b.Fatal(err)
@@ -190,6 +191,24 @@ func BenchmarkSchedule(b *testing.B) {
 		v.x.Start, v.x.End = now, now
 		s.done(Finished{Lease: l, Visit: v}, now)
 		s.finished = s.finished[:0]
+	}
+}
+
+// BenchmarkSnapshot measures a snapshot with rows while 100,000 hosts are in memory: the scheduler stands
+// still for that long.
+func BenchmarkSnapshot(b *testing.B) {
+	o := Options{}
+	o.EnsureDefaults()
+	s := newScheduler(&o, time.Time{})
+	for i := range 100_000 {
+		q := newBack(fmt.Sprintf("www.host%d.example", i), 0)
+		s.grant(&grant{back: q, backlog: uint64(i * 7919 % 1000), items: []queued{{1, Item{}}}}, time.Now())
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if sn := s.snapshot(20); len(sn.Rows) != 20 {
+			b.Fatal(len(sn.Rows))
+		}
 	}
 }
 

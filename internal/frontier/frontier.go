@@ -28,7 +28,6 @@ type Frontier struct {
 
 	// The scheduler belongs to whoever took it from free: Run while it runs, otherwise one caller at a time.
 	free    chan *scheduler
-	started chan struct{} // closed when Run begins
 	stopped chan struct{} // closed when Run ends
 
 	leases  chan Lease
@@ -59,7 +58,6 @@ func Open(o Options) (*Frontier, error) {
 	f := &Frontier{
 		opt:     o,
 		free:    make(chan *scheduler, 1),
-		started: make(chan struct{}),
 		stopped: make(chan struct{}),
 		leases:  make(chan Lease),
 		ends:    make(chan error),
@@ -105,7 +103,6 @@ func (f *Frontier) open() error {
 // Run schedules until ctx is done, and returns the error of ctx. It may be called once.
 func (f *Frontier) Run(ctx context.Context) error {
 	s := <-f.free
-	close(f.started)
 	defer close(f.stopped)
 	defer func() { f.free <- s }()
 	return s.run(ctx, f)

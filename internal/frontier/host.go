@@ -135,14 +135,22 @@ func (h *host) putBack() {
 // state describes the host.
 func (h *host) state() HostState {
 	st := h.manners.state(h.key)
-	st.Phase = h.phase
-	st.Queued = h.backlog + uint64(h.window.len()+len(h.later))
-	if h.leaseID != 0 && !h.leaseLive {
-		st.Queued++
-	}
-	st.Waiting = h.waiting
-	st.ETA = time.Duration(min(float64(st.Queued+st.Waiting)*float64(h.rest+h.lastTook), float64(1<<62)))
+	st.Phase, st.Queued, st.Waiting, st.ETA = h.phase, h.queued(), h.waiting, h.eta()
 	return st
+}
+
+// queued is the number of URLs in the host's back queue.
+func (h *host) queued() uint64 {
+	n := h.backlog + uint64(h.window.len()+len(h.later))
+	if h.leaseID != 0 && !h.leaseLive {
+		n++
+	}
+	return n
+}
+
+// eta is how long the host's URLs take at its present pace.
+func (h *host) eta() time.Duration {
+	return time.Duration(min(float64(h.queued()+h.waiting)*float64(h.rest+h.lastTook), 1<<62))
 }
 
 // state describes a host of which only the manners are known.

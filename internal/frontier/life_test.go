@@ -314,6 +314,38 @@ func TestWakeBeforePark(t *testing.T) {
 	})
 }
 
+// The answer may also come while a parked host makes an urgent contact for another.
+func TestWakeDuringUrgentContact(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Options{Floor: time.Second, Factor: -1, Workers: 4})
+		r.intake = [][]Item{append(pages(t, "a.example", 1), pages(t, "b.example", 2)...)}
+		hop := item(t, "http://a.example/robots.txt")
+		hop.Kind = Robots
+		r.visit = func(l Lease) Exchange {
+			x := Exchange{Outcome: outcome.OK, Contact: true}
+			switch {
+			case l.Kind == Robots:
+				r.sleep(10 * time.Second)
+			case l.Host == "a.example" && len(r.gaps("a.example")) == 0:
+				if len(r.contacts) == 0 {
+					x.Outcome, x.Park = outcome.None, true
+				}
+			case l.Host == "b.example" && l.URL.Path() == "/0":
+				r.sleep(3 * time.Second)
+				x.Urgent = []Item{hop}
+			case l.Host == "b.example":
+				r.sleep(3 * time.Second)
+				x.Wake = []string{"a.example"}
+			}
+			return x
+		}
+		_ = r.crawl(t.Context())
+		if gaps := r.gaps("a.example"); len(gaps) != 2 || gaps[1] != time.Second {
+			t.Errorf("gaps %v, want 1s after the urgent contact", gaps)
+		}
+	})
+}
+
 func TestPauseStopsLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Options{Floor: time.Second, Workers: 4})

@@ -160,6 +160,35 @@ func TestHostStateOutlivesItsQueue(t *testing.T) {
 	})
 }
 
+func TestHostDueLongestGoesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Options{Floor: time.Second, Factor: -1, Workers: 1})
+		var items []Item
+		for h := range 7 {
+			items = append(items, pages(t, fmt.Sprintf("h%d.example", h), 30)...)
+		}
+		r.intake = [][]Item{items}
+		left := map[string]int{}
+		for _, it := range items {
+			left[it.URL.Host()]++
+		}
+		r.visit = func(l Lease) Exchange {
+			for other, due := range r.owed {
+				if left[other] > 0 && due.Before(r.owed[l.Host]) {
+					t.Errorf("%s, due at %v, went before %s, due at %v", l.Host, r.owed[l.Host], other, due)
+				}
+			}
+			left[l.Host]--
+			r.sleep(500 * time.Millisecond)
+			return Exchange{Outcome: outcome.OK, Contact: true, CrawlDelay: time.Duration(1+l.Host[1]-'0') * 700 * time.Millisecond}
+		}
+		_ = r.crawl(t.Context())
+		if len(r.contacts) != 210 {
+			t.Errorf("%d contacts, want 210", len(r.contacts))
+		}
+	})
+}
+
 func TestAddressRestsToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Options{Floor: time.Second, Workers: 50})

@@ -119,10 +119,15 @@ func (s *scheduler) nextDue() time.Time {
 	return at
 }
 
-// consider puts a host into the rows if it has enough queued, and makes it the longest if it is.
+// consider puts a host into the rows if it has enough queued, and makes it the longest if it is. It is called
+// for every host in memory, so it first looks whether either can be.
 func (sn *Snapshot) consider(h *host, rows int) {
+	longer := h.eta() > sn.Longest.ETA
+	if last := len(sn.Rows) - 1; !longer && len(sn.Rows) == rows && h.queued()+h.waiting < sn.Rows[last].Queued+sn.Rows[last].Waiting {
+		return
+	}
 	st := h.state()
-	if st.ETA > sn.Longest.ETA {
+	if longer {
 		sn.Longest = st
 	}
 	i, _ := slices.BinarySearchFunc(sn.Rows, st, compareRows)
