@@ -108,20 +108,48 @@ func (c *crawlCmd) dryRun(e *env, dir string, seeds []config.Seed) error {
 func (e *env) crawl(o node.Options, resume string) error {
 	screen := newScreen(e.stderr, &o.Config)
 	o.Log = screen.log
+	observe(screen, &o)
 	n, err := node.Open(o)
 	if err != nil {
 		return err
 	}
-	defer n.Close()
 	soft, hard, stop := interruptible(screen)
 	defer stop()
 	screen.start(n, o.Dir)
 	r, err := n.Run(soft, hard)
 	screen.finish(&r, resume)
 	if err != nil {
+		return errors.Join(err, n.Close())
+	}
+	end := verdict(n, &o.Config, &r)
+	if err := errors.Join(n.Finish(&r, codeOf(end), resume), n.Close()); err != nil {
 		return err
 	}
-	return verdict(n, &o.Config, &r)
+	return end
+}
+
+// observe lets the screen see what is committed.
+func observe(s *screen, o *node.Options) {
+	out := o.OnPage
+	o.OnPage = func(r *jobdir.PageRecord) {
+		s.page(r)
+		if out != nil {
+			out(r)
+		}
+	}
+	o.OnFetch, o.OnSkip = s.fetched, s.feed.ObserveSkip
+}
+
+// codeOf is the exit code that fail will give an error of verdict.
+func codeOf(err error) int {
+	var exit *exitError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &exit):
+		return exit.code
+	}
+	return exitInternal
 }
 
 // interruptible returns the contexts that a first and a second interrupt end.
@@ -131,6 +159,7 @@ func interruptible(s *screen) (soft, hard context.Context, stop func()) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	done := make(chan struct{})
+	s.stop = pause
 	go func() {
 		for _, act := range []func(){func() { s.pausing(); pause() }, func() { s.log("stopping now"); cut() }} {
 			select {

@@ -143,16 +143,16 @@ func (k *committer) writeVisit(v *visit, out *outputs) error {
 		k.progress.Seq++
 		v.fetch.Seq = k.progress.Seq
 		out.fetches = v.fetch.AppendJSON(out.fetches)
+		k.c.opt.OnFetch(v.fetch)
 	}
 	if v.page != nil {
 		v.page.Seq = k.progress.Seq
 		out.pages = v.page.AppendJSON(out.pages)
-		if k.c.opt.OnPage != nil {
-			k.c.opt.OnPage(v.page)
-		}
+		k.c.opt.OnPage(v.page)
 	}
 	for i := range v.skips {
 		out.skipped = k.skips.Append(out.skipped, &v.skips[i])
+		k.c.opt.OnSkip(&v.skips[i])
 	}
 	out.links = append(out.links, v.records...)
 	return nil

@@ -105,6 +105,8 @@ type Options struct {
 	Memory       int64                           // bytes of bodies and archive records in memory at once; default 128 MiB
 	NoArchive    bool                            // write no WARC records
 	OnPage       func(*jobdir.PageRecord)        // called by the committer for each page record; nil: nobody
+	OnFetch      func(*jobdir.FetchRecord)       // the same for exchanges
+	OnSkip       func(*jobdir.SkipRecord)        // the same for skipped URLs
 	KeepFor      time.Duration                   // how long a connection is kept for the next contact; default 15 s
 }
 
@@ -122,6 +124,15 @@ func (o *Options) EnsureDefaults() {
 	}
 	if o.Headers == nil {
 		o.Headers = func(string) []fetch.Field { return nil }
+	}
+	if o.OnPage == nil {
+		o.OnPage = func(*jobdir.PageRecord) {}
+	}
+	if o.OnFetch == nil {
+		o.OnFetch = func(*jobdir.FetchRecord) {}
+	}
+	if o.OnSkip == nil {
+		o.OnSkip = func(*jobdir.SkipRecord) {}
 	}
 	if o.Contacted == nil {
 		o.Contacted = func(string, bool) {}

@@ -47,9 +47,11 @@ type Options struct {
 	DialDNS func(ctx context.Context, network, addr string) (net.Conn, error)
 	FS      store.FS
 
-	Log    func(format string, args ...any) // for people; nil drops it
-	OnPage func(*jobdir.PageRecord)         // each page record, in order of commit; nil: nobody
-	Free   func(dir string) (uint64, error) // bytes of disk free; nil: the system's answer
+	Log     func(format string, args ...any) // for people; nil drops it
+	OnPage  func(*jobdir.PageRecord)         // each page record, in order of commit; nil: nobody
+	OnFetch func(*jobdir.FetchRecord)        // each exchange
+	OnSkip  func(*jobdir.SkipRecord)         // each skipped URL
+	Free    func(dir string) (uint64, error) // bytes of disk free; nil: the system's answer
 }
 
 // Node is an open crawler.

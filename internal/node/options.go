@@ -122,7 +122,7 @@ func (n *Node) crawlerOptions() crawler.Options {
 	return crawler.Options{Agent: config.Product, Workers: n.workers(), Retries: c.Retries, MaxBytes: uint64(c.MaxBytes), MaxBody: int64(c.MaxBody),
 		GzipLevel: c.GzipLevel, Sitemaps: crawler.SitemapMode(c.Sitemaps), IgnoreRobots: n.ignoresRobots(), Headers: n.headers(),
 		Contacted: n.hosts.note, FollowNear: c.NearDuplicates != "skip", NearOff: c.NearDuplicates == "off", ObeyRel: c.RelNofollow,
-		Seeds: n.facts.Seeds, Run: n.facts.Runs, Memory: int64(c.Memory) / 4, NoArchive: !c.Has("warc"), OnPage: n.opt.OnPage}
+		Seeds: n.facts.Seeds, Run: n.facts.Runs, Memory: int64(c.Memory) / 4, NoArchive: !c.Has("warc"), OnPage: n.opt.OnPage, OnFetch: n.opt.OnFetch, OnSkip: n.opt.OnSkip}
 }
 
 func (n *Node) ignoresRobots() func(string) bool {

@@ -1,10 +1,12 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -50,7 +52,7 @@ func (n *Node) openCrawl() error {
 }
 
 // Run crawls until nothing is left, a limit is reached, or soft is done: then requests under way finish. When
-// hard is done too they are cut. Either way everything finished is durable when Run returns, and the summary is written.
+// hard is done too they are cut. Either way everything finished is durable when Run returns. Finish follows.
 func (n *Node) Run(soft, hard context.Context) (Result, error) {
 	n.began = time.Now()
 	soft, end := context.WithCancel(soft)
@@ -69,7 +71,9 @@ func (n *Node) Run(soft, hard context.Context) (Result, error) {
 	watch.Wait()
 	r := n.result(err)
 	r.Forced = hard.Err() != nil
-	return r, n.finish(&r)
+	n.facts.WallMS += time.Since(n.began).Milliseconds()
+	r.Summary, err = n.summary(&r)
+	return r, err
 }
 
 // result names the end of a run.
@@ -96,12 +100,15 @@ func (n *Node) result(err error) Result {
 	return Result{Reason: jobdir.EndError, Detail: err.Error(), Err: err}
 }
 
-// finish sorts the index and writes the summary.
-func (n *Node) finish(r *Result) error {
-	n.facts.WallMS += time.Since(n.began).Milliseconds()
-	r.Summary = n.summary(r)
+// Finish sorts the index and writes the summary, with the exit code and, unless nothing is left, the command that
+// resumes. After disk or state trouble it leaves everything alone.
+func (n *Node) Finish(r *Result, exitCode int, resume string) error {
+	r.Summary.ExitCode = exitCode
+	if r.Reason != jobdir.EndExhausted {
+		r.Summary.Resume = resume
+	}
 	if r.Err != nil {
-		return nil // the disk or the state is in trouble: leave it alone
+		return nil
 	}
 	if err := n.dir.SortIndex(context.Background(), 0); err != nil {
 		return err
@@ -112,8 +119,8 @@ func (n *Node) finish(r *Result) error {
 	return n.dir.WriteSummary(r.Summary)
 }
 
-func (n *Node) summary(r *Result) jobdir.Summary {
-	m, f := n.parts.Meter.Snapshot(time.Now()), n.parts.Frontier.Snapshot(jobdir.MaxSummaryHosts)
+func (n *Node) summary(r *Result) (jobdir.Summary, error) {
+	m, f := n.parts.Meter.Snapshot(time.Now()), n.parts.Frontier.Snapshot(0)
 	s := jobdir.Summary{Tool: n.opt.tool(), Started: n.facts.Created, Ended: time.Now(), WallMS: n.facts.WallMS, Runs: n.facts.Runs,
 		EndReason: r.Reason, EndDetail: r.Detail, Seeds: int64(len(n.facts.Seeds)), Pages: int64(m.Pages), Fetches: int64(m.Fetches),
 		Found: int64(n.parts.Seen.Known()), QueuedLeft: int64(f.WaitingTotal()+f.Ready) + int64(f.Intake), BytesWire: int64(m.WireBytes),
@@ -134,18 +141,32 @@ func (n *Node) summary(r *Result) jobdir.Summary {
 			s.Status[fmt.Sprintf("%dxx", i)] = int64(count)
 		}
 	}
-	n.summarizeHosts(&s, f.Rows)
-	return s
+	return s, n.summarizeHosts(&s)
 }
 
-func (n *Node) summarizeHosts(s *jobdir.Summary, rows []frontier.HostState) {
-	for _, h := range rows {
-		if h.Queued+h.Waiting > 0 {
+// summarizeHosts lists the hosts with most pages and queued URLs.
+func (n *Node) summarizeHosts(s *jobdir.Summary) error {
+	err := n.parts.Frontier.Hosts(func(h frontier.HostState) bool {
+		s.HostsTotal++
+		if h.Queued > 0 {
 			s.HostsLeft++
 		}
-		s.Hosts = append(s.Hosts, jobdir.HostSummary{Host: h.Host, Pages: int64(h.Pages), Failed: int64(h.Errors), QueuedLeft: int64(h.Queued + h.Waiting),
+		s.Hosts = append(s.Hosts, jobdir.HostSummary{Host: h.Host, Pages: int64(h.Pages), Failed: int64(h.Errors), QueuedLeft: int64(h.Queued),
 			BytesWire: int64(h.Bytes), GapMS: h.Gap.Milliseconds(), GapReason: h.Reason.String()})
-	}
+		if len(s.Hosts) >= 2*jobdir.MaxSummaryHosts {
+			s.Hosts = largest(s.Hosts)
+		}
+		return true
+	})
+	s.Hosts = largest(s.Hosts)
+	return err
+}
+
+func largest(hosts []jobdir.HostSummary) []jobdir.HostSummary {
+	slices.SortFunc(hosts, func(a, b jobdir.HostSummary) int {
+		return cmp.Or(cmp.Compare(b.Pages+b.QueuedLeft, a.Pages+a.QueuedLeft), cmp.Compare(a.Host, b.Host))
+	})
+	return hosts[:min(len(hosts), jobdir.MaxSummaryHosts)]
 }
 
 // Status is a view of a running crawl: what screen, page and status show.

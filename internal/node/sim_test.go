@@ -67,6 +67,9 @@ func (s *sim) crawl() Result {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	if err := n.Finish(&r, 0, ""); err != nil {
+		s.t.Fatal(err)
+	}
 	if soft.Err() != nil {
 		s.t.Errorf("the crawl does not end: %+v", n.Status(5).Queues)
 	}
