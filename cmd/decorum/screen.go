@@ -98,11 +98,7 @@ func (s *screen) start(n *node.Node, dir string) {
 		s.log("the crawl cannot be shown: %v", err)
 		return
 	}
-	page := ""
-	if p := live.Page(); p != "" {
-		page = "   live " + p
-	}
-	s.say("folder %s   (Ctrl-C pauses; the same command resumes)%s", dir, page)
+	s.where(dir, live.Page())
 	s.mu.Lock()
 	s.live, s.status = live, live.Status
 	s.mu.Unlock()
@@ -111,6 +107,21 @@ func (s *screen) start(n *node.Node, dir string) {
 		s.say("going on with run %d: %s so far, %s queued", runs, number(st.Pages, "page"), number(st.Queued, "URL"))
 	}
 	s.show()
+}
+
+// where tells the folder and the live page. The address may hold the token, so it goes to the screen alone: the
+// log of the live page can be read without it.
+func (s *screen) where(dir, page string) {
+	switch {
+	case s.c.Quiet:
+		return
+	case s.json != nil:
+		s.json.Info("start", "folder", dir, "live", page)
+		return
+	case page != "":
+		page = "   live " + page
+	}
+	s.print(web.Clean("folder " + dir + "   (Ctrl-C pauses; the same command resumes)" + page))
 }
 
 // plan is what the crawl is about, in a line: scope, limits and manners.
@@ -206,16 +217,16 @@ func (s *screen) refresh() {
 // redraw draws the block as it is now.
 func (s *screen) redraw() {
 	st := s.status(0)
-	hint := "ctrl-c pause"
+	hints := []string{"ctrl-c pause"}
 	if st.State == web.Finishing {
-		hint = "ctrl-c stop now"
+		hints[0] = "ctrl-c stop now"
 	}
 	if st.Page != "" {
-		hint += " · live page " + st.Page
+		hints = append(hints, "live page "+st.Page)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.block = st.Block(s.term.width(), hint)
+	s.block = st.Block(s.term.width(), hints...)
 	s.term.draw(s.block)
 }
 
@@ -282,15 +293,18 @@ func (s *screen) crawlDelay(host string) string {
 
 // pausing says that the crawl ends as soon as the requests under way have.
 func (s *screen) pausing() {
-	under := "requests under way"
+	under := "finishing requests under way"
 	s.mu.Lock()
 	live := s.live
 	s.mu.Unlock()
 	if live != nil {
-		under = number(uint64(max(live.Status(0).Queues.Leased, 0)), "request")
+		under = "no request is under way"
+		if n := live.Status(0).Queues.Leased; n > 0 {
+			under = "finishing " + number(uint64(n), "request")
+		}
 		live.Finish()
 	}
-	s.log("pausing: finishing %s (Ctrl-C again stops now; nothing is lost)", under)
+	s.log("pausing: %s (Ctrl-C again stops now; nothing is lost)", under)
 }
 
 // finish ends the show and says how the run ended.

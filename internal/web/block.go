@@ -9,9 +9,10 @@ import (
 // maxReasons is how many reasons for skipping are named in a line.
 const maxReasons = 6
 
-// Block is the live block: the status as lines for a terminal of the given width, longer lines cut. Its first
-// rune is a dot, which may be coloured. hint stands at the right of the last line where there is room.
-func (s *Status) Block(width int, hint string) []string {
+// Block is the live block: the status as lines for a terminal of the given width; longer lines move together, and
+// are cut if that is not enough. Its first rune is a dot, which may be coloured. Of the hints as many stand at
+// the right of the last line as there is room for.
+func (s *Status) Block(width int, hints ...string) []string {
 	lines := []string{
 		"● " + columnsOf(string(s.State), Elapsed(s.elapsed()), plural(s.Pages, "page"),
 			Rate(s.Rates.Pages)+"/s now  "+Rate(s.Rates.PagesAverage)+" avg", Bytes(s.Bytes.Wire)+"  "+Bytes(uint64(s.Rates.Bytes))+"/s", s.memory()),
@@ -20,15 +21,26 @@ func (s *Status) Block(width int, hint string) []string {
 		"  " + columnsOf(s.responses(), s.latency()),
 		"  " + s.Bound.Text,
 	}
-	last := "  " + s.storage()
-	if room := width - Columns(last) - Columns(hint); hint != "" && room >= 3 {
-		last += strings.Repeat(" ", min(room, max(3, 62-Columns(last)))) + hint
-	}
-	lines = append(lines, last)
-	for i := range lines {
-		lines[i] = Cut(lines[i], width)
+	lines = append(lines, withHints("  "+s.storage(), width, hints))
+	for i, line := range lines {
+		if Columns(line) > width {
+			lines[i] = Cut(strings.ReplaceAll(line, "   ", "  "), width)
+		}
 	}
 	return lines
+}
+
+// hintColumn is where hints begin unless the line is longer.
+const hintColumn = 62
+
+func withHints(line string, width int, hints []string) string {
+	for n := len(hints); n > 0; n-- {
+		hint := strings.Join(hints[:n], " · ")
+		if room := width - Columns(line) - Columns(hint); room >= 3 {
+			return line + strings.Repeat(" ", min(room, max(3, hintColumn-Columns(line)))) + hint
+		}
+	}
+	return line
 }
 
 // Line is the status as one line of a log.

@@ -78,14 +78,14 @@ func quiet(s *Status) Bound {
 // polite tells which hosts the crawl waits for.
 func polite(s *Status) Bound {
 	h, b := &s.Hosts, Bound{BoundPoliteness, "bound by politeness: "}
-	switch waiting := s.Queues.Leased == 0 && h.Due == 0; {
+	switch {
 	case h.BackingOff == h.WithURLs:
 		b = Bound{BoundBackoff, "every host left failed and is given time: "}
-	case waiting:
+	case s.State == Waiting:
 		b.Text = "waiting on politeness, not stuck: "
 	}
 	b.Text += plural(h.WithURLs, "host") + " left"
-	if !h.NextDue.IsZero() && s.Queues.Leased == 0 {
+	if s.State == Waiting {
 		b.Text += ", next due in " + seconds(h.NextDue.Sub(s.Time))
 	}
 	if l := s.Longest; l != nil && l.ETAMS >= longQueue.Milliseconds() && l.Queued > 1 {

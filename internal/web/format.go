@@ -77,10 +77,13 @@ func Brief(d time.Duration) string {
 	return Elapsed(d)
 }
 
-// seconds writes a short wait as seconds, with one digit after the point below ten.
+// seconds writes a wait: in seconds, with one digit after the point below ten.
 func seconds(d time.Duration) string {
-	if d = max(d, 0); d < 9950*time.Millisecond {
+	switch d = max(d, 0); {
+	case d < 9950*time.Millisecond:
 		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < 10*time.Minute:
+		return Elapsed(d)
 	}
 	return Brief(d)
 }

@@ -90,7 +90,7 @@ func families() []metric {
 		one("decorum_requests_under_way", "Requests under way.", gauge, func(s *Status) int { return s.Queues.Leased }),
 		one("decorum_uncommitted_visits", "Finished visits not yet durable.", gauge, func(s *Status) int { return s.Queues.Uncommitted }),
 		counts("decorum_hosts", "Hosts in memory, by what they do.", "phase", gauge, hostPhases),
-		one("decorum_paused", "1 while leases are held back.", gauge, func(s *Status) int { return flag(s.Paused != "") }),
+		one("decorum_paused", "1 while leases are held back.", gauge, func(s *Status) int { return oneIf(s.Paused != "") }),
 		quantiles("decorum_fetch_duration_seconds", "Duration of exchanges.", func(s *Status) (int64, int64) { return s.Latency.FetchP50, s.Latency.FetchP95 }),
 		quantiles("decorum_first_byte_duration_seconds", "Time from request to first byte.", func(s *Status) (int64, int64) { return s.Latency.FirstByteP50, s.Latency.FirstByteP95 }),
 		quantiles("decorum_commit_duration_seconds", "Duration of group commits.", func(s *Status) (int64, int64) { return s.Commit.P50, s.Commit.P95 }),
@@ -111,7 +111,7 @@ func hostPhases(s *Status) map[string]uint64 {
 	return out
 }
 
-func flag(b bool) int {
+func oneIf(b bool) int {
 	if b {
 		return 1
 	}

@@ -169,6 +169,9 @@ func (m *Monitor) Status(rows int) Status {
 	return s
 }
 
+// noticed is how long nothing must be about to happen for a person to ask whether the crawl is stuck.
+const noticed = 500 * time.Millisecond
+
 func (m *Monitor) state(s *Status) State {
 	switch m.stage.Load() {
 	case 1:
@@ -179,11 +182,9 @@ func (m *Monitor) state(s *Status) State {
 	switch {
 	case s.Paused != "":
 		return Paused
-	case s.Queues.Leased > 0 || s.Hosts.Due > 0:
-		return Crawling
 	case s.Fetches == m.first.Fetches && s.Hosts.WithURLs == 0:
 		return Starting
-	case s.Hosts.WithURLs > 0:
+	case s.Queues.Leased == 0 && s.Hosts.NextDue.Sub(s.Time) > noticed:
 		return Waiting
 	}
 	return Crawling
