@@ -60,9 +60,9 @@ type AuditReport struct {
 type HostRow struct {
 	Host     string     `json:"host"`
 	Contacts int64      `json:"contacts"`
-	Gap      jobdir.Int `json:"least_gap_ms"`
-	Promised jobdir.Int `json:"promised_then_ms"` // what was promised for the least gap
-	Margin   jobdir.Int `json:"margin_ms"`        // least of gap minus promise
+	Gap      jobdir.Int `json:"least_gap_ms,omitzero"`
+	Promised jobdir.Int `json:"promised_then_ms,omitzero"` // what was promised for the least gap
+	Margin   jobdir.Int `json:"margin_ms,omitzero"`        // least of gap minus promise
 	Breaches int64      `json:"breaches"`
 }
 

@@ -158,7 +158,7 @@ func renumber(ls lines) lines {
 }
 
 func TestAuditCatchesTampering(t *testing.T) {
-	dir := crawled(t, varied())
+	dir := variedFolder(t)
 	delayed := func(m map[string]any) bool { return page(m) && m["gap_reason"] == "crawl_delay" }
 	for _, c := range []struct {
 		name string
@@ -333,7 +333,7 @@ func disallowedFetch(t *testing.T, dir string, ls lines) lines {
 }
 
 func TestAuditCatchesAlteredFiles(t *testing.T) {
-	dir := crawled(t, varied())
+	dir := variedFolder(t)
 	cut := func(name string, keep func([]byte) []byte) func(t *testing.T, dir string) {
 		return func(t *testing.T, dir string) {
 			path := filepath.Join(dir, name)

@@ -2,10 +2,11 @@ package inspect_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -41,8 +42,11 @@ func (s *site) crawl(t testing.TB) node.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := n.Close(); err != nil {
+	if err := errors.Join(n.Finish(&r, 0, "decorum crawl"), n.Close()); err != nil {
 		t.Fatal(err)
+	}
+	if r.Err != nil {
+		t.Fatal(r.Err)
 	}
 	return r
 }
@@ -72,11 +76,37 @@ func crawled(t *testing.T, o simweb.Options) string {
 	return s.dir
 }
 
+// shared is a crawl of the varied web that many tests look at; none may change it.
+var shared struct {
+	sync.Once
+	parent, dir string
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	os.RemoveAll(shared.parent)
+	os.Exit(code)
+}
+
+// variedFolder returns the folder of a finished crawl of the varied web, to read or to copy.
+func variedFolder(t *testing.T) string {
+	t.Helper()
+	shared.Do(func() {
+		dir := crawled(t, varied())
+		shared.parent, _ = os.MkdirTemp("", "inspect-test-")
+		shared.dir = filepath.Join(shared.parent, filepath.Base(dir))
+		if err := os.CopyFS(shared.dir, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return shared.dir
+}
+
 // copyOf returns a copy of a folder that a test may damage.
 func copyOf(t *testing.T, dir string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), filepath.Base(dir))
-	if err := os.CopyFS(to, os.DirFS(dir).(fs.FS)); err != nil {
+	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}
 	return to

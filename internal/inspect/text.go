@@ -73,7 +73,7 @@ func writeJSON(w io.Writer, report any) error {
 func count[T int | int64 | uint64](n T, noun string) string {
 	if n != 1 {
 		switch {
-		case strings.HasSuffix(noun, "y"):
+		case strings.HasSuffix(noun, "y") && !strings.HasSuffix(noun, "ey"):
 			noun = strings.TrimSuffix(noun, "y") + "ies"
 		case strings.HasSuffix(noun, "h"):
 			noun += "es"
