@@ -58,11 +58,13 @@ func (t *terminal) print(line string, block []string) { t.replace(line+"\n", blo
 // replace clears the block, writes what scrolls away, and the block again, in one write.
 func (t *terminal) replace(above string, block []string) {
 	var b strings.Builder
+	width := max(t.width(), 1)
 	b.WriteString(hideCursor)
-	b.WriteString(t.up())
+	b.WriteString(t.up(width))
 	b.WriteString(clearBelow + above + noWrap)
 	t.drawn = t.drawn[:0]
 	for _, line := range block {
+		line = web.Cut(line, width) // the terminal may have become narrower since it was made
 		t.drawn = append(t.drawn, web.Columns(line))
 		b.WriteString(line + "\n")
 	}
@@ -76,8 +78,8 @@ func (t *terminal) replace(above string, block []string) {
 
 // up moves the cursor to the first row of the block. If the terminal became narrower since, its lines may
 // take several rows now.
-func (t *terminal) up() string {
-	rows, width := 0, max(t.width(), 1)
+func (t *terminal) up(width int) string {
+	rows := 0
 	for _, columns := range t.drawn {
 		rows += max(1, (columns+width-1)/width)
 	}

@@ -106,6 +106,13 @@ func (f *Feed) Log(format string, args ...any) {
 	f.lines.add(Line{milli(time.Now()), text})
 }
 
+// Lines returns the log, oldest first.
+func (f *Feed) Lines() []Line {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lines.since(0)
+}
+
 func bounded(s string) string { return s[:min(len(s), maxText)] }
 
 // dnsShare returns the part of the time of recent visits that went into resolving names, or 0 when too few are known.

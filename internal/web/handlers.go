@@ -66,7 +66,7 @@ type pageData struct {
 
 func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	status := s.opt.Monitor.Status(pageRows)
-	d := pageData{View: status.view(), Tool: status.Tool, Dir: status.Dir, Nonce: rand.Text(), Why: s.opt.Why != nil, Log: s.opt.Feed.since(new(cursor)).Lines}
+	d := pageData{View: status.view(), Tool: status.Tool, Dir: status.Dir, Nonce: rand.Text(), Why: s.opt.Why != nil, Log: s.opt.Feed.Lines()}
 	if s.authorized(r) { // without the token there are no buttons
 		d.Token = s.opt.Token
 		d.Pause, d.Resume, d.Stop, d.Exclude = s.opt.Pause != nil, s.opt.Resume != nil, s.opt.Stop != nil, s.opt.Exclude != nil
