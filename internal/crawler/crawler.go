@@ -243,29 +243,29 @@ func (c *Crawler) work(leasing, hard context.Context) error {
 		if err != nil {
 			return err // frontier.ErrExhausted, ErrLimit, or stopping
 		}
-		v, err := c.visit(hard, lease)
-		if err != nil {
-			c.Frontier.Done(lease, abandoned(lease))
+		v := &visit{lease: lease, main: -1}
+		switch err := c.visit(hard, v); {
+		case err == nil:
+			c.Frontier.Done(lease, v) // frees the host now, durable with the next group commit
+			if v.stop != nil {
+				return v.stop
+			}
+		case err == errGone:
+			continue
+		default:
+			c.Frontier.Done(lease, v.abandoned())
 			if hard.Err() != nil {
 				return hard.Err() // cut: the URL stays queued
 			}
 			return fmt.Errorf("visit %v: %w", lease.URL, err) // our fault: stops the crawl
 		}
-		if v == nil {
-			continue // the address was busy; the frontier took the lease back
-		}
-		c.Frontier.Done(lease, v) // frees the host now, durable with the next group commit
-		if v.stop != nil {
-			return v.stop
-		}
 	}
 }
 
-// abandoned is the visit of a contact that was cut: the URL stays at the head of its queue, and the host rests as after
-// any contact.
-func abandoned(l frontier.Lease) *visit {
-	v := &visit{lease: l, main: -1}
-	now := time.Now()
-	v.exchange = frontier.Exchange{Contact: true, Start: now, End: now}
-	return v
+// abandoned is a visit that was cut: the URL stays at the head of its queue, and the host rests as after any contact.
+func (v *visit) abandoned() *visit {
+	cut := &visit{lease: v.lease, main: -1, reserved: v.reserved}
+	cut.exchange = frontier.Exchange{Contact: v.exchange.Contact, Start: v.exchange.Start, End: time.Now(), Addr: v.exchange.Addr,
+		CrawlDelay: v.exchange.CrawlDelay}
+	return cut
 }

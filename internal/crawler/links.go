@@ -5,7 +5,6 @@ import (
 	"decorum/internal/jobdir"
 	"decorum/internal/outcome"
 	"decorum/internal/parse"
-	"decorum/internal/urlfilter"
 	"decorum/internal/weburl"
 )
 
@@ -63,6 +62,10 @@ func (f *follower) link(base weburl.URL, l *parse.Link, nofollow bool) {
 		return
 	}
 	f.record(u, l)
+	if it.Kind == frontier.Sitemap && u.Domain() != f.v.lease.URL.Domain() {
+		f.drop(it, outcome.OutOfScope, "sitemap of another site")
+		return
+	}
 	if f.c.opt.Sitemaps == SitemapsOnly && l.Kind != parse.SitemapEntry && l.Kind != parse.SitemapIndex {
 		f.drop(it, outcome.OutOfScope, "--sitemaps only")
 		return
@@ -94,8 +97,7 @@ func (f *follower) item(u weburl.URL, l *parse.Link) frontier.Item {
 
 // admit applies the tests and hands what passes to the intake.
 func (f *follower) admit(it frontier.Item) {
-	verdict := f.c.Filter.Check(urlfilter.Link{URL: it.URL, Depth: int(it.Depth), Hops: outside(it.Hops[:max(len(it.Hops)-1, 0)]),
-		Redirect: it.Redirects > 0, Embed: it.Embed, Sitemap: it.Kind == frontier.Sitemap})
+	verdict := f.c.Filter.Check(candidate(&it, outside(it.Hops[:max(len(it.Hops)-1, 0)])))
 	if verdict.Outcome != outcome.None {
 		f.drop(it, verdict.Outcome, verdict.Rule)
 		return

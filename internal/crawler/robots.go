@@ -38,39 +38,39 @@ func robotsKey(origin string) store.Key {
 }
 
 // visitRobots contacts target for the robots.txt of an origin: the first contact with a host, and each hop of a redirect.
-func (c *Crawler) visitRobots(ctx context.Context, v *visit, origin string, target weburl.URL) (*visit, error) {
+func (c *Crawler) visitRobots(ctx context.Context, v *visit, origin string, target weburl.URL) error {
 	hop := v.lease.Kind == frontier.Robots
 	x, err := c.contact(ctx, v, target, robots.MaxBytes)
 	if err != nil {
-		return c.unless(v, err)
+		return err
 	}
 	if hop {
 		v.exchange.Wake = append(v.exchange.Wake, c.politeKeyOf(origin))
 	}
 	if x == nil { // no address: for the host itself that concludes the page, for a hop it is a network failure
 		if hop {
-			c.learn(v, origin, c.Robots.Response(origin, 0, nil, weburl.URL{}, 0, time.Now()))
+			c.learn(v, origin, target, c.Robots.Response(origin, 0, nil, weburl.URL{}, 0, time.Now()))
 		}
-		return v, nil
+		return nil
 	}
 	defer x.Close()
 	status, body := x.Status, []byte(nil)
 	if x.Outcome.Class() == outcome.ClassFailed {
 		status = 0
 	} else if body, err = bodyBytes(x.Body); err != nil {
-		return nil, err
+		return err
 	}
 	a := c.Robots.Response(origin, status, body, x.Location, x.RetryAfter, x.End)
 	v.fetch.Kind = jobdir.KindRobots
 	if hop { // the contact was all there was to do; otherwise the page stays queued
 		v.exchange.Outcome, v.fetch.For = x.Outcome, origin
 	}
-	c.learn(v, origin, a)
-	return v, c.archive(ctx, v, x, nil)
+	c.learn(v, origin, target, a)
+	return c.archive(ctx, v, x, nil)
 }
 
 // learn turns the answer into host state, durable facts and links.
-func (c *Crawler) learn(v *visit, origin string, a robots.Answer) {
+func (c *Crawler) learn(v *visit, origin string, from weburl.URL, a robots.Answer) {
 	if e, ok := c.Robots.Snapshot(origin); ok {
 		v.robots = &e
 	}
@@ -79,16 +79,10 @@ func (c *Crawler) learn(v *visit, origin string, a robots.Answer) {
 		v.exchange.HostFailed, v.exchange.Until = true, a.Until
 	case robots.Use:
 		if v.lease.Kind != frontier.Robots {
-			v.exchange.CrawlDelay, _ = delayOf(a)
+			v.exchange.CrawlDelay = delayOf(a)
 		}
-		c.sitemapsOf(v, origin, a.Rules)
+		c.sitemapsOf(v, from, a.Rules)
 	}
-}
-
-// deferred gives the lease back until robots.txt may be asked for again.
-func (c *Crawler) deferred(v *visit, a robots.Answer) *visit {
-	v.exchange.Until = a.Until
-	return v
 }
 
 // sendElsewhere asks the frontier to contact another host for this origin's robots.txt and to park this
@@ -98,37 +92,36 @@ func (c *Crawler) sendElsewhere(v *visit, origin string, target weburl.URL) {
 	v.exchange.Urgent = []frontier.Item{{URL: target, FP: c.Hasher.Fingerprint(target), Kind: frontier.Robots, Origin: origin, Head: true}}
 }
 
-// sitemapsOf queues the sitemaps that robots.txt names, if they belong to the site.
-func (c *Crawler) sitemapsOf(v *visit, origin string, rules *robots.Rules) {
+// sitemapsOf queues the sitemaps that the robots.txt at base names, if they belong to its site.
+func (c *Crawler) sitemapsOf(v *visit, base weburl.URL, rules *robots.Rules) {
 	if c.opt.Sitemaps == SitemapsOff {
-		return
-	}
-	base, err := weburl.Parse(origin + robots.Path)
-	if err != nil {
 		return
 	}
 	refs := rules.Sitemaps()
 	if len(refs) == 0 && c.opt.Sitemaps == SitemapsOnly {
 		refs = []string{"/sitemap.xml"} // the usual place, where robots.txt names none
 	}
+	f := follower{c: c, v: v, page: base.String()}
 	for _, ref := range refs[:min(len(refs), maxSitemaps)] {
 		u, err := base.Resolve(ref)
 		if err != nil || u.Domain() != base.Domain() {
 			continue
 		}
-		v.links = append(v.links, frontier.Item{URL: u, FP: c.Hasher.Fingerprint(u), Kind: frontier.Sitemap,
-			Hops: hops(v.lease.Hops, 'S'), Seed: v.lease.Seed, Parent: base.String()})
+		v.found.found++
+		f.admit(frontier.Item{URL: u, Kind: frontier.Sitemap, Hops: hops(v.lease.Hops, 'S'), Seed: v.lease.Seed, Parent: f.page})
 	}
 }
 
 // maxSitemaps is how many Sitemap lines of one robots.txt are followed; indexes name the rest.
 const maxSitemaps = 500
 
-func delayOf(a robots.Answer) (time.Duration, bool) {
+// delayOf is the Crawl-delay in force, if the rules are known.
+func delayOf(a robots.Answer) time.Duration {
 	if a.Action != robots.Use {
-		return 0, false
+		return 0
 	}
-	return a.Rules.Delay()
+	d, _ := a.Rules.Delay() // none is zero
+	return d
 }
 
 func (c *Crawler) politeKeyOf(origin string) string {

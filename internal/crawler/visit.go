@@ -69,72 +69,83 @@ func (v *visit) conclude(o outcome.Outcome) {
 }
 
 // refuse ends the visit without contact: the URL will not be fetched.
-func (v *visit) refuse(o outcome.Outcome, rule string) *visit {
+func (v *visit) refuse(o outcome.Outcome, rule string) {
 	v.rule = rule
 	v.conclude(o)
 	v.skips = append(v.skips, jobdir.SkipRecord{URL: v.lease.URL.String(), Host: v.lease.Host, Reason: o.String(), Rule: rule,
 		Parent: v.lease.Parent, Depth: int(v.lease.Depth)})
-	return v
 }
 
-// visit uses a lease: at most one contact with its host. It returns nil when the frontier took the lease back.
-func (c *Crawler) visit(ctx context.Context, l frontier.Lease) (*visit, error) {
-	v := &visit{lease: l, main: -1}
+// errGone says that the frontier took the lease back: its address is busy.
+var errGone = errors.New("lease is gone")
+
+// visit uses a lease: at most one contact with its host. What came of it is in v.
+func (c *Crawler) visit(ctx context.Context, v *visit) error {
+	l := &v.lease
 	if l.Kind == frontier.Robots {
 		return c.visitRobots(ctx, v, l.Origin, l.URL)
 	}
 	if verdict := c.wanted(l); verdict.Outcome != outcome.None {
-		return v.refuse(verdict.Outcome, verdict.Rule), nil
+		v.refuse(verdict.Outcome, verdict.Rule)
+		return nil
 	}
-	allowed, done, err := c.permission(ctx, v)
-	if !allowed {
-		return done, err
+	allowed, err := c.permission(ctx, v)
+	if err != nil || !allowed {
+		return err
 	}
 	x, err := c.contact(ctx, v, l.URL, c.opt.MaxBody)
 	if x == nil {
-		return c.unless(v, err)
+		return err
 	}
 	defer x.Close()
-	return v, c.process(ctx, v, x)
+	return c.process(ctx, v, x)
 }
 
-// wanted asks the filter once more: rules may have changed while the URL waited. Redirect targets and seeds were let in by
-// other rules than links; the depth and scope tests of their discovery stand.
-func (c *Crawler) wanted(l frontier.Lease) urlfilter.Verdict {
-	return c.Filter.Check(urlfilter.Link{URL: l.URL, Depth: int(l.Depth), Hops: max(outside(l.Hops)-1, 0), Redirect: l.Redirects > 0, Embed: l.Embed,
-		Sitemap: l.Kind == frontier.Sitemap})
+// wanted asks the filter once more: rules may have changed while the URL waited.
+func (c *Crawler) wanted(l *frontier.Lease) urlfilter.Verdict {
+	return c.Filter.Check(candidate(&l.Item, max(outside(l.Hops)-1, 0)))
 }
 
-// permission asks robots.txt. When it is not known or says no, the second result is the finished visit.
-func (c *Crawler) permission(ctx context.Context, v *visit) (allowed bool, done *visit, err error) {
+// candidate is an item as the filter sees it, spent being the steps outside the scope before it. A sitemap is read
+// for the pages it names, so it needs to be in nobody's scope.
+func candidate(it *frontier.Item, spent int) urlfilter.Link {
+	if it.Kind == frontier.Sitemap {
+		return urlfilter.Link{URL: it.URL}
+	}
+	return urlfilter.Link{URL: it.URL, Depth: int(it.Depth), Hops: spent, Redirect: it.Redirects > 0, Embed: it.Embed}
+}
+
+// permission asks robots.txt. When it is not known or says no, the visit is over.
+func (c *Crawler) permission(ctx context.Context, v *visit) (allowed bool, err error) {
 	u := v.lease.URL
 	if c.opt.IgnoreRobots(u.Host()) {
-		return true, nil, nil
+		return true, nil
 	}
 	a, err := c.robotsFor(u)
 	if err != nil {
-		return false, nil, err
+		return false, err
 	}
-	v.exchange.CrawlDelay, _ = delayOf(a)
+	v.exchange.CrawlDelay = delayOf(a)
 	switch a.Action {
 	case robots.Use:
 		verdict := a.Rules.Check(u.RequestTarget())
 		v.version, v.allowed = a.Version, verdict.Rule
 		if !verdict.Allowed {
-			return false, v.refuse(outcome.RobotsDenied, fmt.Sprintf("%s (line %d)", verdict.Rule, verdict.Line)), nil
+			v.refuse(outcome.RobotsDenied, fmt.Sprintf("%s (line %d)", verdict.Rule, verdict.Line))
 		}
-		return true, nil, nil
+		return verdict.Allowed, nil
 	case robots.Fetch:
-		done, err = c.visitRobots(ctx, v, u.Origin(), a.Target)
-		return false, done, err
+		return false, c.visitRobots(ctx, v, u.Origin(), a.Target)
 	case robots.Elsewhere:
 		c.sendElsewhere(v, u.Origin(), a.Target)
-		return false, v, nil
+	case robots.Defer:
+		v.exchange.Until = a.Until
 	}
-	return false, c.deferred(v, a), nil
+	return false, nil
 }
 
-// contact makes the one contact of the lease. A nil exchange means there was none: the visit is concluded (DNS, policy), or gone.
+// contact makes the one contact of the lease. A nil exchange without an error means that there was none and
+// the visit is over (DNS, policy, limits).
 func (c *Crawler) contact(ctx context.Context, v *visit, u weburl.URL, maxBody int64) (*fetch.Exchange, error) {
 	if err := c.Policy.CheckPort(u.Port()); err != nil {
 		v.refuse(outcome.PortRefused, err.Error())
@@ -147,13 +158,13 @@ func (c *Crawler) contact(ctx context.Context, v *visit, u weburl.URL, maxBody i
 	if !c.Frontier.Claim(v.lease, addr) {
 		return nil, errGone
 	}
+	v.exchange.Contact, v.exchange.Start, v.exchange.Addr = true, time.Now(), addr
 	x, err := c.Transport.Do(ctx, &fetch.Request{URL: u, Addr: netip.AddrPortFrom(addr, u.Port()), HostKey: v.lease.Host,
 		Header: c.opt.Headers(u.Host()), MaxBody: maxBody, KeepFor: c.keepFor(v)})
 	if err != nil {
 		return nil, err
 	}
-	v.exchange.Contact, v.exchange.Start, v.exchange.End = true, x.Start, x.End
-	v.exchange.Addr, v.exchange.RetryAfter = addr, x.RetryAfter
+	v.exchange.Start, v.exchange.End, v.exchange.RetryAfter = x.Start, x.End, x.RetryAfter
 	v.exchange.Bytes, v.exchange.Status = x.WireBytes, x.Status
 	c.Meter.FetchTime.Observe(x.Total)
 	if x.TTFB > 0 {
@@ -187,17 +198,6 @@ func (c *Crawler) keepFor(v *visit) time.Duration {
 		return 0
 	}
 	return c.opt.KeepFor
-}
-
-// errGone says that the frontier took the lease back.
-var errGone = errors.New("lease is gone")
-
-// unless maps the end of a contact without exchange to the result of a visit.
-func (c *Crawler) unless(v *visit, err error) (*visit, error) {
-	if err == errGone {
-		return nil, nil
-	}
-	return v, err
 }
 
 // address resolves the host of u. Without a usable address it concludes the visit and returns false.

@@ -92,7 +92,7 @@ func (n *Node) result(err error) Result {
 		return Result{Reason: jobdir.EndMaxTime, Detail: n.text}
 	case n.ended == housekeeping.EndGuard:
 		return Result{Reason: jobdir.EndInterrupted, Detail: n.text, Guard: true}
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return Result{Reason: jobdir.EndInterrupted, Detail: "interrupted"}
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EIO), errors.Is(err, syscall.EROFS):
 		return Result{Reason: jobdir.EndDisk, Detail: err.Error(), Err: err}

@@ -110,6 +110,7 @@ func (s *sim) judge() {
 	for what, urls := range map[string][]string{"missing": missing, "extra": extra, "repeated": repeated} {
 		if len(urls) > 0 {
 			s.t.Errorf("%d URLs %s:\n%s", len(urls), what, strings.Join(urls[:min(len(urls), 10)], "\n"))
+			s.explain(urls[0])
 		}
 	}
 	violations := s.web.Verify(s.promise())
@@ -146,4 +147,27 @@ func TestRealisticWebIsCrawledWhole(t *testing.T) {
 		t.Logf("%d pages in %v of virtual time", r.Summary.Pages, time.Since(start))
 		s.judge()
 	})
+}
+
+// explain shows what is recorded about a URL.
+func (s *sim) explain(canonical string) {
+	for _, name := range []string{"fetches.jsonl", "skipped.jsonl", "pages/pages.jsonl"} {
+		raw, err := os.ReadFile(s.dir + "/" + name)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for line := range strings.Lines(string(raw)) {
+			if _, rest, ok := strings.Cut(line, `"url":"`); ok {
+				u, _, _ := strings.Cut(rest, `"`)
+				if s.web.Canonical(u) == canonical {
+					s.t.Logf("%s: %s", name, line)
+				}
+			}
+		}
+	}
+	for _, r := range s.web.Log() {
+		if r.Page == canonical {
+			s.t.Logf("server: %s %d %v failed %v at %v", r.URL, r.Status, r.Kind, r.Failed, r.Start)
+		}
+	}
 }

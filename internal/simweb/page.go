@@ -292,7 +292,7 @@ func (w *Web) redirect(p page) (status int, to page) {
 		return status, page{p.host, p.n + 1}
 	case group == 3 && !last:
 		return status, page{p.host, p.n + 1}
-	case group == 3:
+	case group == 3 && i%4 > 0: // a page does not redirect to itself: a crawler cannot tell that from leaving a spelling
 		return status, page{p.host, p.n - i%4}
 	case group == 1:
 		k := int32(zipf(unit(mix(x)), len(w.hosts)))

@@ -4,8 +4,8 @@
 // A link passes a fixed order of tests, and the first that refuses it decides: depth, scope, top level
 // domain, file name extension, exclude, include, then the traps. What is refused is counted once,
 // under the rule that decided, so that the sum of Counts is the number of links dropped.
-// A seed, a link of depth 0 that is neither a redirect nor from a sitemap, is always within scope and needs
-// no include rule; all other tests hold for it too.
+// A seed, a link of depth 0 that is neither a redirect nor embedded nor from a sitemap, is always within scope
+// and needs no include rule; all other tests hold for it too.
 //
 // Patterns (Include, Exclude, AddExclude). A pattern must match the whole text; * is any run of
 // characters, slashes too, ? is any one character, all else stands for itself:
@@ -53,7 +53,7 @@ type Link struct {
 	Sitemap  bool // found in a sitemap
 }
 
-func (l Link) isSeed() bool { return l.Depth == 0 && !l.Redirect && !l.Sitemap }
+func (l Link) isSeed() bool { return l.Depth == 0 && !l.Redirect && !l.Sitemap && !l.Embed }
 
 // Verdict is the answer of Check. Outcome None means pass; any other is the reason the link is
 // dropped, and Rule is the option or pattern that decided, in words for a person.
