@@ -157,5 +157,8 @@ func (k *folderCheck) checkFrontier() {
 // frontier opens the queues to look at.
 func (f *folder) frontier(rules weburl.KeyRules, politeKey func(weburl.URL) string) (*frontier.Frontier, error) {
 	return frontier.Open(frontier.Options{DB: f.db, Hasher: weburl.NewHasher(f.facts.Secret, rules), Partitions: f.facts.Partitions,
-		PoliteKey: politeKey, ReadOnly: true})
+		PoliteKey: politeKey, Fronts: mostFronts, ReadOnly: true})
 }
+
+// mostFronts is the most front queues a crawl can have; opened with more than it has, the others are empty.
+const mostFronts = 32
