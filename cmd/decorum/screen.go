@@ -93,7 +93,7 @@ func (s *screen) start(n *node.Node, dir string) {
 	s.say("decorum %s · identifying as %s%s", version, s.c.UserAgent(version), who)
 	seeds, runs, first := n.Facts()
 	s.say("%s", s.plan(seeds))
-	live, err := n.Live(node.LiveOptions{Feed: s.feed, Stop: s.stop})
+	live, err := n.Live(node.LiveOptions{Feed: s.feed, Stop: s.stopButton()})
 	if err != nil {
 		s.log("the crawl cannot be shown: %v", err)
 		return
@@ -107,6 +107,14 @@ func (s *screen) start(n *node.Node, dir string) {
 		s.say("going on with run %d: %s so far, %s queued", runs, number(st.Pages, "page"), number(st.Queued, "URL"))
 	}
 	s.show()
+}
+
+// stopButton is what the page does to end the run: the same as the first Ctrl-C.
+func (s *screen) stopButton() func() {
+	if s.stop == nil {
+		return nil
+	}
+	return func() { s.pausing(); s.stop() }
 }
 
 // where tells the folder and the live page. The address may hold the token, so it goes to the screen alone: the
