@@ -34,6 +34,18 @@ func (c *crawlCmd) folder(seeds []config.Seed) (string, error) {
 	return "", usage("no seed and no --dir; try: decorum crawl https://example.org")
 }
 
+// guessFolder is folder without reading seeds from files or standard input.
+func (c *crawlCmd) guessFolder() string {
+	if c.Dir != "" || len(c.Seeds) == 0 {
+		return c.Dir
+	}
+	s, err := config.ParseSeed(c.Seeds[0])
+	if err != nil {
+		return ""
+	}
+	return jobdir.DirFor(s.URL)
+}
+
 // Run crawls.
 func (c *crawlCmd) Run(e *env) error {
 	if err := c.Validate(); err != nil {
@@ -81,6 +93,9 @@ func (c *crawlCmd) prepare(e *env, dir string, seeds []config.Seed) error {
 
 // storedOptions reads the options of an existing crawl folder; nil if there is none.
 func storedOptions(dir string) (config.Values, error) {
+	if dir == "" {
+		return nil, nil
+	}
 	values, err := config.ReadFile(filepath.Join(dir, jobdir.ConfigName))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil

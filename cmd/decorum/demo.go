@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -28,8 +27,13 @@ type demoCmd struct {
 	Quiet    bool            `short:"q" help:"Only problems and the summary."`
 }
 
-// demoPort is where the toy web listens; the URLs of the crawl carry it, so a resumed demo needs the same.
-const demoPort = 7171
+// demoPort is where the toy web listens if it can; the URLs of the crawl carry the port, so a resumed demo
+// needs the same.
+const (
+	demoPort     = 7171
+	demoPorts    = 50 // tried in turn
+	demoPortFile = "state/demo-port"
+)
 
 // Run starts the toy web and crawls it.
 func (d *demoCmd) Run(e *env) error {
@@ -39,12 +43,22 @@ func (d *demoCmd) Run(e *env) error {
 			return err
 		}
 	}
-	port, err := d.port()
+	web, stop, err := d.listen()
 	if err != nil {
 		return err
 	}
+	defer stop()
+	seeds, err := demoSeeds(web)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(e.stderr, "demo: a toy web of %d hosts on loopback; kill -9 this and run it again: nothing is lost\n", len(web.Hosts()))
+	return e.crawl(node.Options{Config: d.config(web), Seeds: seeds, Dir: d.Dir, Version: version}, "decorum demo"+d.again())
+}
+
+// listen starts the toy web: on the port that the folder's crawl was started with, or on a free one.
+func (d *demoCmd) listen() (*simweb.Web, func() error, error) {
 	o := simweb.Demo()
-	o.Port = uint16(port)
 	if d.Pages > 0 {
 		o.Pages = d.Pages
 	}
@@ -53,20 +67,47 @@ func (d *demoCmd) Run(e *env) error {
 	}
 	o.EnsureDefaults()
 	if err := o.Validate(); err != nil {
-		return usage("demo: %v", err)
+		return nil, nil, usage("demo: %v", err)
 	}
-	web := simweb.New(o)
-	stop, err := web.Listen(context.Background(), port)
+	kept := d.keptPort()
+	var failed error
+	for port := demoPort; port < demoPort+demoPorts; port++ {
+		if kept != 0 && port != kept {
+			continue
+		}
+		o.Port = uint16(port)
+		web := simweb.New(o)
+		stop, err := web.Listen(context.Background(), port)
+		if err != nil {
+			failed = err
+			continue
+		}
+		if kept == 0 {
+			if err := d.keepPort(port); err != nil {
+				return nil, nil, errors.Join(err, stop())
+			}
+		}
+		return web, stop, nil
+	}
+	return nil, nil, usage("demo: the toy web cannot listen: %v", failed)
+}
+
+// keptPort is the port of an earlier run in the same folder, or 0.
+func (d *demoCmd) keptPort() int {
+	raw, err := os.ReadFile(filepath.Join(d.Dir, demoPortFile))
 	if err != nil {
-		return usage("demo: the toy web cannot listen on port %d: %v", port, err)
+		return 0
 	}
-	defer stop()
-	seeds, err := demoSeeds(web)
+	port, _ := strconv.Atoi(string(raw)) // 0 when unreadable
+	return port
+}
+
+func (d *demoCmd) keepPort(port int) error {
+	dir, err := jobdir.Open(d.Dir, jobdir.Options{Tool: "decorum/" + version})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(e.stderr, "demo: a toy web of %d hosts on loopback, port %d; kill -9 this and run it again: nothing is lost\n", len(web.Hosts()), port)
-	return e.crawl(node.Options{Config: d.config(web), Seeds: seeds, Dir: d.Dir, Version: version}, "decorum demo"+d.again())
+	return errors.Join(dir.WriteFile(demoPortFile, []byte(strconv.Itoa(port))), dir.Close())
 }
 
 func (d *demoCmd) again() string {
@@ -75,38 +116,6 @@ func (d *demoCmd) again() string {
 	}
 	return " --dir " + d.Dir
 }
-
-// port is the one the folder's crawl was started with, or a free one.
-func (d *demoCmd) port() (int, error) {
-	kept := filepath.Join(d.Dir, demoPortFile)
-	if raw, err := os.ReadFile(kept); err == nil {
-		if p, err := strconv.Atoi(string(raw)); err == nil {
-			return p, nil
-		}
-	}
-	port := demoPort
-	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-	if err != nil {
-		if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-			return 0, usage("demo: nothing can listen on 127.0.0.1: %v", err)
-		}
-		port = l.Addr().(*net.TCPAddr).Port
-	}
-	if err := l.Close(); err != nil {
-		return 0, err
-	}
-	if _, err := os.Stat(filepath.Join(d.Dir, jobdir.ConfigName)); errors.Is(err, os.ErrNotExist) {
-		dir, err := jobdir.Open(d.Dir, jobdir.Options{Tool: "decorum/" + version})
-		if err != nil {
-			return 0, err
-		}
-		defer dir.Close()
-		return port, dir.WriteFile(demoPortFile, []byte(strconv.Itoa(port)))
-	}
-	return port, nil
-}
-
-const demoPortFile = "state/demo-port"
 
 func demoSeeds(web *simweb.Web) ([]config.Seed, error) {
 	var seeds []config.Seed
@@ -125,6 +134,7 @@ func (d *demoCmd) config(web *simweb.Web) config.Crawl {
 	c := config.Default()
 	c.Scope, c.AllowNet, c.Delay, c.IPGap = "any", []string{"127.0.0.0/8"}, d.Delay, config.Duration(20*time.Millisecond)
 	c.MinFree, c.Listen, c.Progress, c.Quiet = 64<<20, d.Listen, d.Progress, d.Quiet
+	c.Backoff = config.Duration(2 * time.Second)
 	c.HostPages = 100 // one host is endless: its budget ends it, and says so
 	for name, addrs := range web.StaticDNS() {
 		for _, a := range addrs {

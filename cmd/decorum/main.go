@@ -84,16 +84,40 @@ func run(args []string, e *env) int {
 	if code >= 0 {
 		return code // --help
 	}
+	if err == nil && strings.HasPrefix(ctx.Command(), "crawl") {
+		if ctx, err = e.reparse(parser, &c, ctx, args); err != nil {
+			return e.fail(err)
+		}
+	}
 	if err != nil {
 		fmt.Fprintf(e.stderr, "decorum: %v\n", err)
 		return exitUsage
 	}
 	for _, p := range ctx.Path {
-		if p.Flag != nil {
+		if p.Flag != nil && !p.Resolved {
 			e.source.Note(p.Flag.Name, config.FromFlag)
 		}
 	}
 	return e.fail(ctx.Run(e))
+}
+
+// reparse reads the options that the crawl folder was started with, if it exists, and parses again: they stand in for flags
+// that are not given.
+func (e *env) reparse(parser *kong.Kong, c *cli, ctx *kong.Context, args []string) (*kong.Context, error) {
+	if c.Crawl.Fresh {
+		return ctx, nil
+	}
+	stored, err := storedOptions(c.Crawl.guessFolder())
+	if err != nil || stored == nil {
+		return ctx, err
+	}
+	e.source.Folder = stored
+	*c = cli{}
+	ctx, err = parser.Parse(args)
+	if err != nil {
+		return nil, usage("%v", err)
+	}
+	return ctx, nil
 }
 
 // verbs that may follow the program's name; anything else is a seed of crawl.

@@ -55,6 +55,7 @@ type Crawl struct {
 	Delay           Duration `default:"1s" placeholder:"D" group:"Manners" help:"Least rest of a host between two requests. 0 lifts rest and factor for hosts on loopback and private networks."`
 	DelayFactor     float64  `default:"10" placeholder:"K" group:"Manners" help:"Rest at least K times as long as the last request took."`
 	IPGap           Duration `name:"ip-gap" default:"250ms" placeholder:"D" group:"Manners" help:"Least rest of an address that serves several hosts."`
+	Backoff         Duration `default:"1m" placeholder:"D" group:"Manners" help:"Rest of a host after a failure; doubles with each."`
 	FastHost        []string `placeholder:"HOST" group:"Manners" help:"Hosts you own: no rest beyond what they ask for; still one connection."`
 	IgnoreRobots    []string `placeholder:"HOST" group:"Manners" help:"Hosts you own whose robots.txt is not consulted; recorded in the archive."`
 	PoliteBy        string   `enum:"host,domain" default:"host" group:"Manners" help:"What is never contacted twice at once: host or domain."`

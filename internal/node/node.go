@@ -183,7 +183,7 @@ func (n *Node) openNetwork() error {
 	}
 	n.closeLater(transport)
 	n.parts.Policy, n.parts.Resolver, n.parts.Transport = policy, resolver, transport
-	n.parts.Robots = robots.NewCache(robots.Options{Agent: config.Product})
+	n.parts.Robots = robots.NewCache(robots.Options{Agent: config.Product, ErrorBackoff: time.Duration(c.Backoff)})
 	return nil
 }
 

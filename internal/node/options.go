@@ -40,7 +40,7 @@ func (n *Node) frontierOptions() (frontier.Options, error) {
 	}
 	o := frontier.Options{DB: n.db, Hasher: n.hasher, Partitions: n.facts.Partitions, Floor: time.Duration(c.Delay), Factor: orNegative(c.DelayFactor),
 		Fast: n.fast, IPGap: orNegative(time.Duration(c.IPGap)), FastAddr: n.fastAddr, Fronts: c.FrontQueues, Backs: frontier.Backs(backs),
-		Workers: n.workers(), Prioritize: prioritize, MaxPages: c.MaxPages, HostPages: c.HostPages, Retries: orNegative(c.Retries)}
+		Workers: n.workers(), Prioritize: prioritize, MaxPages: c.MaxPages, HostPages: c.HostPages, Retries: orNegative(c.Retries), HostBackoff: time.Duration(c.Backoff)}
 	if c.Delay == 0 {
 		o.Floor = time.Second // of hosts that are not local
 	}

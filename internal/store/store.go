@@ -46,7 +46,7 @@ const (
 	Meta    Space = 'm' // name -> value: counters, offsets, options
 	Host    Space = 'h' // host name -> frontier host state
 	Front   Space = 'f' // level, sequence -> chunk of waiting URLs
-	Ready   Space = 'b' // host hash, sequence -> ready URL (back queues)
+	Ready   Space = 'b' // host name, sequence -> ready URL (back queues)
 	Intake  Space = 'i' // position -> batch of links not yet known to be new
 	Page    Space = 'p' // URL fingerprint -> what happened to the URL
 	Seen    Space = 's' // sequence -> fingerprints: the recent part of the seen-set
