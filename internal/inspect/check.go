@@ -42,7 +42,7 @@ type CheckPart struct {
 // Finding is one thing that is wrong, or with Warning odd.
 type Finding struct {
 	File    string     `json:"file,omitempty"`
-	Offset  jobdir.Int `json:"offset"` // in bytes
+	Offset  jobdir.Int `json:"offset,omitzero"` // in bytes
 	Line    int        `json:"line,omitempty"`
 	Warning bool       `json:"warning,omitempty"`
 	Text    string     `json:"text"`

@@ -35,7 +35,7 @@ func (r *WhyReport) WriteText(w io.Writer) error {
 	r.field(p, "same page as", r.SameAs)
 	r.field(p, "same body as", r.DupOf)
 	if r.WARC != nil {
-		p.line("  archive: %s offset %d, %s %s", Clean(r.WARC.File), r.WARC.Offset, count(r.WARC.Length, "byte"), r.WARC.RecordID)
+		p.line("  archive: %s offset %d, %s, record %s", Clean(r.WARC.File), r.WARC.Offset, count(r.WARC.Length, "byte"), r.WARC.RecordID)
 	}
 	if r.Attempt > 1 {
 		p.line("  attempts: %d", r.Attempt)
