@@ -187,20 +187,31 @@ func TestCutFiles(t *testing.T) {
 	}
 }
 
-// Any flipped bit of a compressed archive is found.
+// Any flipped bit of a compressed archive is found, but for those that mean nothing: time, OS and flags in the header of
+// a member, and what fills up the last byte of its deflate stream.
 func TestDamageIsFound(t *testing.T) {
-	b, offsets := archive(t, EncoderOptions{}, 2)
+	b, _ := archive(t, EncoderOptions{}, 2)
+	whole := inflate(b)
 	for i := range b {
-		inHeader := i%int(offsets[1]) < 10 // time, OS and flags of gzip mean nothing to us
-		if i >= int(offsets[1]) {
-			inHeader = i-int(offsets[1]) < 10
-		}
 		b[i] ^= 4
-		if rep := Check(bytes.NewReader(b)); rep.OK() && !inHeader {
+		if rep := Check(bytes.NewReader(b)); rep.OK() && !bytes.Equal(inflate(b), whole) {
 			t.Errorf("byte %d of %d: damage not found", i, len(b))
 		}
 		b[i] ^= 4
 	}
+}
+
+// inflate returns what the members of b hold, or nil when it cannot be read.
+func inflate(b []byte) []byte {
+	z, err := stdgzip.NewReader(bytes.NewReader(b))
+	if err != nil {
+		return nil
+	}
+	out, err := io.ReadAll(z)
+	if err != nil {
+		return nil
+	}
+	return out
 }
 
 func TestLenience(t *testing.T) {
