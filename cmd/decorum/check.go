@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -20,6 +21,9 @@ func (c *checkCmd) Run(e *env) error {
 	path, err := folderHere(c.Path)
 	if err != nil {
 		return err
+	}
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		return usage("check: %s is not there", inspect.Clean(path))
 	}
 	progress := e.readProgress()
 	r, err := inspect.Check(path, inspect.CheckOptions{Progress: progress})
