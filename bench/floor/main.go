@@ -68,11 +68,10 @@ func serve(hosts, pages int) error {
 
 // cost is what one crawl took.
 type cost struct {
-	pages    int
-	cpu      time.Duration
-	maxRSS   int64 // KiB
-	per1000  float64
-	failures string
+	pages   int
+	cpu     time.Duration
+	maxRSS  int64 // KiB
+	per1000 float64
 }
 
 func compare(hosts, pages, rounds int, idle time.Duration) error {

@@ -24,12 +24,11 @@ var curves = []tls.CurveID{tls.X25519, tls.CurveP256, tls.CurveP384, tls.CurveP5
 
 // Transport performs exchanges and keeps connections between them. Safe for concurrent use.
 type Transport struct {
-	opt    Options
-	common []byte // the header lines every request has
-	tls    *tls.Config
-	pool   pool
-	mem    memory
-	dec    decoders
+	opt  Options
+	tls  *tls.Config
+	pool pool
+	mem  memory
+	dec  decoders
 }
 
 // New returns a Transport and removes leftover files from Options.SpoolDir.

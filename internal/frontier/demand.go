@@ -59,13 +59,13 @@ func (s *scheduler) collected(now time.Time) {
 	s.hungerAt = now.Add(s.hungerGap)
 }
 
-// offerEnd returns why Next must fail and the channel to say so, or a nil channel.
-func (s *scheduler) offerEnd(ends chan error) (error, chan error) {
+// offerEnd returns the channel to say why Next must fail, or nil, and why.
+func (s *scheduler) offerEnd(ends chan error) (to chan error, why error) {
 	switch {
 	case s.exhausted():
-		return ErrExhausted, ends
+		return ends, ErrExhausted
 	case s.opt.MaxPages > 0 && s.concluded >= s.opt.MaxPages && s.leased+s.unsettled == 0:
-		return ErrLimit, ends
+		return ends, ErrLimit
 	}
 	return nil, nil
 }

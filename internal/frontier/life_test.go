@@ -13,15 +13,6 @@ import (
 	"decorum/internal/outcome"
 )
 
-// visits returns the numbers of attempts and final outcomes by path.
-func (r *rig) attempts() map[string]int {
-	n := map[string]int{}
-	for _, c := range r.contacts {
-		n[c.URL.Host()+c.URL.Path()]++
-	}
-	return n
-}
-
 func TestRetryOfURLs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Options{Floor: time.Second, Factor: -1, Workers: 2})

@@ -63,7 +63,7 @@ func (s *scheduler) run(ctx context.Context, f *Frontier) error {
 		s.check()
 		lease, leases := s.offer(f.leases)
 		work, works := s.offerWork(f, now)
-		end, ends := s.offerEnd(f.ends)
+		ends, end := s.offerEnd(f.ends)
 		s.setTimer(now, works != nil)
 		select {
 		case leases <- lease:

@@ -216,12 +216,12 @@ func TestChangingPagesChange(t *testing.T) {
 	o.Changing = 0.2
 	w := New(o)
 	for _, p := range pagesOf(w, classChanging)[:5] {
-		if bodyOf(t, w, p) == bodyOf(t, w, p) {
+		if first := bodyOf(t, w, p); bodyOf(t, w, p) == first {
 			t.Errorf("%s stays the same", w.pageURL(p))
 		}
 	}
 	p := pagesOf(w, classPlain)[3]
-	if bodyOf(t, w, p) != bodyOf(t, w, p) {
+	if first := bodyOf(t, w, p); bodyOf(t, w, p) != first {
 		t.Errorf("%s changes", w.pageURL(p))
 	}
 }
