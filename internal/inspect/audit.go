@@ -137,7 +137,7 @@ type urlTrail struct {
 func newAuditor(f *folder, dir string) *auditor {
 	a := &auditor{f: f, hosts: map[string]*hostTrail{}, addrs: map[string]int64{}, urls: map[xxh3.Uint128]urlTrail{},
 		exempt: map[string]int64{}}
-	a.rep.Dir, a.rep.InUse, a.rep.Broken = dir, f.inUse != nil, map[string]int64{}
+	a.rep.Dir, a.rep.InUse, a.rep.Broken, a.rep.Rows = dir, f.inUse != nil, map[string]int64{}, []HostRow{}
 	if f.broken != nil {
 		a.note("the state cannot be opened (%v): uncommitted lines cannot be told from others", f.broken)
 	}

@@ -10,8 +10,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"decorum/internal/config"
 	"decorum/internal/inspect"
 	"decorum/internal/jobdir"
 	"decorum/internal/simweb"
@@ -49,24 +51,44 @@ func varied() simweb.Options {
 }
 
 func TestAuditOfRealCrawlsIsPolite(t *testing.T) {
-	big := simweb.Realistic()
+	plain, big, shared, kinds := simweb.Plain(), simweb.Realistic(), simweb.Realistic(), simweb.Realistic()
+	plain.Hosts, plain.Pages = 5, 100
 	big.Hosts, big.Pages = 20, 400
-	for name, o := range map[string]simweb.Options{"plain": simweb.Plain(), "realistic": big, "varied": varied()} {
+	shared.Hosts, shared.Pages, shared.HostsPerAddr = 9, 150, 4
+	kinds.Hosts, kinds.Pages, kinds.CrawlDelay = 26, 200, []time.Duration{1500 * time.Millisecond, 4 * time.Second}
+	const some = 0.08
+	kinds.Robots = simweb.RobotsMix{None: some, Forbidden: some, Parts: some, DenyAll: some, Agent: some, Delay: some, Flaky: some, Moved: some, Elsewhere: some,
+		Junk: some, Slow: some, Down: some}
+	for name, c := range map[string]struct {
+		web    simweb.Options
+		change func(*config.Crawl)
+	}{
+		"plain":            {plain, nil},
+		"realistic":        {big, nil},
+		"shared addresses": {shared, nil},
+		"kinds of robots":  {kinds, nil},
+		"by domain":        {varied(), func(c *config.Crawl) { c.PoliteBy = "domain" }},
+		"no delay":         {varied(), func(c *config.Crawl) { c.Delay = 0 }},
+		"page limit":       {varied(), func(c *config.Crawl) { c.MaxPages = 50 }},
+	} {
 		t.Run(name, func(t *testing.T) {
-			if name == "plain" {
-				o.Hosts, o.Pages = 5, 100
+			s := newSite(t, c.web)
+			if c.change != nil {
+				c.change(&s.cfg)
 			}
-			r, err := inspect.Audit(crawled(t, o))
+			synctest.Test(t, func(t *testing.T) { s.crawl(t) })
+			r, err := inspect.Audit(s.dir)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if !r.Polite || r.Contacts == 0 || len(r.Notes) > 0 {
-				var b bytes.Buffer
-				r.WriteText(&b)
-				t.Errorf("%s\n%s", r.Verdict(), b.String())
+				t.Error(textOf(t, func(b *bytes.Buffer) error { return r.WriteText(b) }))
 			}
 			if r.Checked < r.Pages {
 				t.Errorf("%d of %d pages were held against robots.txt", r.Checked, r.Pages)
+			}
+			if r := mustCheck(t, s.dir); !r.OK {
+				t.Error(checkText(r))
 			}
 		})
 	}

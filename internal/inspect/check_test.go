@@ -29,18 +29,6 @@ func checkText(r inspect.CheckReport) string {
 	return b.String()
 }
 
-func TestCheckOfARealCrawlIsSound(t *testing.T) {
-	r := mustCheck(t, variedFolder(t))
-	if !r.OK || len(r.Notes) > 0 || r.Bytes == 0 {
-		t.Error(checkText(r))
-	}
-	for _, part := range r.Parts {
-		if part.Warnings > 0 {
-			t.Error(checkText(r))
-		}
-	}
-}
-
 // firstWARC returns the path of the first archive file and its bytes.
 func firstWARC(t *testing.T, dir string) (string, []byte) {
 	t.Helper()
