@@ -49,6 +49,9 @@ func TestCheckFindsAFlippedByteInTheArchive(t *testing.T) {
 	members := memberOffsets(t, raw)
 	for i := 1; i < 12; i++ {
 		at := len(raw) * i / 12
+		if n, at0 := slices.BinarySearch(members, int64(at)); at0 || n > 0 && int64(at)-members[n-1] < gzipHead {
+			at += gzipHead // time and system in the head of a member mean nothing, and nothing covers them
+		}
 		bad := bytes.Clone(raw)
 		bad[at] ^= 0x10
 		loose := filepath.Join(t.TempDir(), filepath.Base(path))
@@ -66,6 +69,9 @@ func TestCheckFindsAFlippedByteInTheArchive(t *testing.T) {
 		}
 	}
 }
+
+// gzipHead is the length of the head of a gzip member (RFC 1952 §2.3).
+const gzipHead = 10
 
 // memberOffsets returns where the records begin.
 func memberOffsets(t *testing.T, raw []byte) (at []int64) {
