@@ -65,8 +65,8 @@ func (f *fetchCmd) Run(e *env) error {
 // options checks the flags as those of a crawl and turns them into those of a single fetch.
 func (f *fetchCmd) options(e *env) (inspect.FetchOptions, error) {
 	c := config.Default()
-	c.Delay, c.Timeout, c.ConnectTimeout, c.MaxBody, c.AllowPort, c.AllowNet, c.Resolve = f.Delay, f.Timeout, f.ConnectTimeout, f.MaxBody, f.AllowPort, f.AllowNet, f.Resolve
-	c.Header, c.Contact = f.Header, f.Contact
+	c.Delay, c.Timeout, c.ConnectTimeout, c.MaxBody = f.Delay, f.Timeout, f.ConnectTimeout, f.MaxBody
+	c.AllowPort, c.AllowNet, c.Resolve, c.Header, c.Contact = f.AllowPort, f.AllowNet, f.Resolve, f.Header, f.Contact
 	if err := c.Validate(); err != nil {
 		return inspect.FetchOptions{}, err
 	}
