@@ -86,7 +86,7 @@ const (
 )
 
 // WriteJSON writes the report as JSON.
-func (r *AuditReport) WriteJSON(w io.Writer) error { return writeJSON(w, r) }
+func (r *AuditReport) WriteJSON(w io.Writer) error { return writeJSON(w, "audit", r) }
 
 // WriteText writes the report for a person.
 func (r *AuditReport) WriteText(w io.Writer) error {

@@ -16,8 +16,8 @@ import (
 // Agent is the product token that robots.txt files are read for.
 const Agent = "decorum"
 
-// robotsSlack is how much older than robots.Lifetime a copy may be when the exchange begins: it is tested before
-// the look-up of the address and the connection are made.
+// robotsSlack is how much older than robots.Lifetime a copy may be when the exchange begins, since it is tested before
+// the look-up of the address; and how far apart two exchanges may end of which one makes use of the other.
 const robotsSlack = time.Minute
 
 // Limits of memory and of chains.
@@ -41,8 +41,16 @@ type robotsTrail struct {
 // originTrail is what is remembered of an origin: copies that may be in force, the oldest first, and the redirects of a
 // fetch under way.
 type originTrail struct {
-	copies []robotsCopy
-	hops   []string
+	copies    []robotsCopy
+	hops      []string
+	followers []follower
+}
+
+// follower is an origin whose robots.txt redirected here. Where several hosts are contacted at once, the copy of this origin
+// may be on record a moment after the redirect that already made use of it.
+type follower struct {
+	origin *originTrail
+	at     time.Time // end of the redirect
 }
 
 // robotsCopy is one robots.txt as it was had at some time.
@@ -128,9 +136,19 @@ func (t *robotsTrail) had(names []string, u weburl.URL, c robotsCopy) {
 	for _, name := range names {
 		t.origin(name).set(c)
 	}
-	if u.RequestTarget() == robots.Path && !slices.Contains(names, u.Origin()) {
-		t.origin(u.Origin()).may(c)
+	if u.RequestTarget() != robots.Path {
+		return
 	}
+	home := t.origin(u.Origin())
+	if !slices.Contains(names, u.Origin()) {
+		home.may(c)
+	}
+	for _, f := range home.followers {
+		if c.at.Before(f.at.Add(robotsSlack)) {
+			f.origin.may(c)
+		}
+	}
+	home.followers = nil
 }
 
 // redirected follows one hop. A loop or one hop too many leaves the origin without robots.txt, which allows all.
@@ -151,10 +169,11 @@ func (t *robotsTrail) redirected(names []string, r *jobdir.FetchRecord, c robots
 			if home, err := weburl.Parse(name + robots.Path); err == nil && home.Host() == target.Host() {
 				t.pending[target.String()] = append(t.pending[target.String()], name) // the next contact names nobody
 			}
-			if known := t.origins[target.Origin()]; known != nil && known != o && target.RequestTarget() == robots.Path {
-				for _, k := range known.copies {
+			if other := t.origin(target.Origin()); other != o && target.RequestTarget() == robots.Path {
+				for _, k := range other.copies {
 					o.may(k)
 				}
+				other.followers = append(other.followers, follower{o, r.EndTS})
 			}
 		}
 	}

@@ -34,6 +34,7 @@ type CheckReport struct {
 type CheckPart struct {
 	Name     string    `json:"name"`
 	Text     string    `json:"text"` // what was read
+	Unread   bool      `json:"unread,omitempty"`
 	Faults   int64     `json:"faults"`
 	Warnings int64     `json:"warnings,omitempty"`
 	Findings []Finding `json:"findings,omitempty"` // the first MaxFindings

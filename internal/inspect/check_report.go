@@ -17,7 +17,7 @@ func (r *CheckReport) Verdict() string {
 }
 
 // WriteJSON writes the report as JSON.
-func (r *CheckReport) WriteJSON(w io.Writer) error { return writeJSON(w, r) }
+func (r *CheckReport) WriteJSON(w io.Writer) error { return writeJSON(w, "check", r) }
 
 // WriteText writes the report for a person.
 func (r *CheckReport) WriteText(w io.Writer) error {
@@ -28,6 +28,8 @@ func (r *CheckReport) WriteText(w io.Writer) error {
 		switch {
 		case part.Faults > 0:
 			state = count(part.Faults, "fault")
+		case part.Unread:
+			state = "not read"
 		case part.Warnings > 0:
 			state = count(part.Warnings, "warning")
 		}

@@ -21,7 +21,7 @@ import (
 func (k *folderCheck) checkState() error {
 	switch {
 	case k.rep.InUse:
-		k.part.Text = "in use"
+		k.part.Unread = true
 		return nil
 	case k.f.broken != nil:
 		k.faultf("state/db", "%v", k.f.broken)

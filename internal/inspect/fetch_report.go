@@ -262,4 +262,4 @@ func relText(rel parse.Rel) string {
 }
 
 // WriteJSON writes the report as JSON.
-func (r *FetchReport) WriteJSON(w io.Writer) error { return writeJSON(w, r) }
+func (r *FetchReport) WriteJSON(w io.Writer) error { return writeJSON(w, "page_view", r) }

@@ -60,6 +60,9 @@ func openFolder(path string) (*folder, error) {
 	switch {
 	case errors.Is(err, jobdir.ErrInUse):
 		f.inUse = err
+		if held := (*jobdir.InUseError)(nil); errors.As(err, &held) {
+			f.inUse = held // without what we were doing when we noticed
+		}
 		return f, nil
 	case err == nil: // any other error: a disk that cannot be written, so nobody else crawls into it either
 		f.lock = held

@@ -56,8 +56,8 @@ func (p *printer) line(format string, args ...any) {
 	}
 }
 
-// writeJSON writes a report as one indented JSON value.
-func writeJSON(w io.Writer, report any) error {
+// writeJSON writes a report as one indented JSON object that begins with its version and type, as records do.
+func writeJSON(w io.Writer, kind string, report any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -65,7 +65,7 @@ func writeJSON(w io.Writer, report any) error {
 	if err := e.Encode(report); err != nil {
 		return err
 	}
-	_, err := w.Write(b.Bytes())
+	_, err := fmt.Fprintf(w, "{\n  \"v\": 1,\n  \"type\": %q,%s", kind, b.Bytes()[len("{"):])
 	return err
 }
 

@@ -58,7 +58,7 @@ type WhyReport struct {
 type ChainStep struct {
 	URL    string `json:"url"`
 	Anchor string `json:"anchor,omitempty"` // text of the link to it
-	How    string `json:"how"`              // seed, link, redirect, embed, sitemap
+	How    string `json:"how"`              // seed, link, redirect, embed, sitemap, robots
 }
 
 // WhyHost is how the host of a queued URL stands.

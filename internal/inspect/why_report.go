@@ -13,7 +13,7 @@ const chainShown = 12
 const anchorShown = 60
 
 // WriteJSON writes the report as JSON.
-func (r *WhyReport) WriteJSON(w io.Writer) error { return writeJSON(w, r) }
+func (r *WhyReport) WriteJSON(w io.Writer) error { return writeJSON(w, "why", r) }
 
 // verdictTexts are the verdicts in words.
 var verdictTexts = map[string]string{WhyFetched: "fetched", WhyFailed: "tried in vain", WhyRefused: "not fetched", WhySkipped: "skipped",

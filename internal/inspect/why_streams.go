@@ -10,6 +10,7 @@ import (
 	"decorum/internal/frontier"
 	"decorum/internal/jobdir"
 	"decorum/internal/outcome"
+	"decorum/internal/robots"
 )
 
 // maxChain bounds the pages between a seed and a URL that are looked up; a report shows the last of them.
@@ -109,13 +110,20 @@ func (w *reasoner) chain(url string) error {
 	if err != nil {
 		return err
 	}
+	if n := len(pages); n > 0 && !whole && isRobots(pages[n-1].Parent) {
+		w.rep.Chain, whole = []ChainStep{{URL: pages[n-1].Parent, How: "robots"}}, true
+	}
 	for _, p := range slices.Backward(pages) {
 		w.rep.Chain = append(w.rep.Chain, ChainStep{URL: p.URL, Anchor: p.Anchor, How: how(p.Hops, p.Parent)})
 	}
-	w.rep.Cut = !whole && len(pages)+len(tail) > 0
 	if len(pages) == 0 && len(tail) > 0 {
-		w.rep.Chain = []ChainStep{{URL: from, How: "link"}}
+		step := ChainStep{URL: from, How: "link"}
+		if whole = isRobots(from); whole {
+			step.How = "robots"
+		}
+		w.rep.Chain = []ChainStep{step}
 	}
+	w.rep.Cut = !whole && len(w.rep.Chain) > 0
 	if len(pages) > 0 && len(tail) == 0 {
 		own := pages[0]
 		w.rep.Depth, w.rep.Attempt, w.rep.Level = own.Depth, own.Attempt, own.Level
@@ -126,6 +134,9 @@ func (w *reasoner) chain(url string) error {
 	w.rep.Chain = append(w.rep.Chain, tail...)
 	return nil
 }
+
+// isRobots tells the URL of a robots.txt, which has no page record: sitemaps are found there.
+func isRobots(url string) bool { return strings.HasSuffix(url, robots.Path) }
 
 // chainOf is chain for a URL that is queued.
 func (w *reasoner) chainOf(it *frontier.Item) error {
