@@ -227,6 +227,22 @@ func (d *Dir) WriteFile(name string, content []byte) error {
 	return nil
 }
 
+// ArchiveFiles returns the base names of the archive's files, in order.
+func (d *Dir) ArchiveFiles() ([]string, error) {
+	entries, err := d.fs.ReadDir(d.Archive())
+	if err != nil {
+		return nil, fmt.Errorf("list archive: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".warc.gz") {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
 // Close gives back the lock.
 func (d *Dir) Close() error {
 	if d.lock == nil {

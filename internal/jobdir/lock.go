@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"syscall"
 )
 
 // locker is what an FS implements that has locks of its own.
@@ -20,7 +21,11 @@ var errLocked = errors.New("locked")
 // lockFile takes the lock of a folder, or fails with an InUseError.
 func lockFile(fsys FS, name string) (io.Closer, error) {
 	if l, ok := fsys.(locker); ok {
-		return l.Lock(name)
+		lock, err := l.Lock(name)
+		if errors.Is(err, syscall.EAGAIN) {
+			err = &InUseError{}
+		}
+		return lock, err
 	}
 	if _, ok := fsys.(osFS); !ok {
 		return io.NopCloser(nil), nil // a file layer of one process: nobody to lock out

@@ -1,11 +1,11 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,20 +63,15 @@ func (s *sim) crawlAndJudge() {
 // server's log.
 func (s *sim) verifyFolder(sum *jobdir.Summary) {
 	s.t.Helper()
-	files, err := filepath.Glob(s.dir + "/archive/*.warc.gz")
+	files, err := s.fs.List(s.dir + "/archive")
 	if err != nil || len(files) == 0 {
 		s.t.Fatalf("no archive: %v", err)
 	}
 	checker := warc.NewChecker()
 	for _, name := range files {
-		f, err := os.Open(name)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		if report := checker.Check(f); !report.OK() {
+		if report := checker.Check(bytes.NewReader(s.read("archive/" + name))); !report.OK() {
 			s.t.Errorf("%s: %v", name, report.Problems)
 		}
-		f.Close()
 	}
 	requests := s.web.Log()
 	if int64(len(requests)) != sum.Fetches {

@@ -45,7 +45,7 @@ type Options struct {
 	// The outside world; nil means the real one. Tests put a simulated web here.
 	Dial    func(ctx context.Context, network, addr string) (net.Conn, error)
 	DialDNS func(ctx context.Context, network, addr string) (net.Conn, error)
-	FS      store.FS
+	FS      store.FS // carries all files but those of bodies under way
 
 	Log     func(format string, args ...any) // for people; nil drops it
 	OnPage  func(*jobdir.PageRecord)         // each page record, in order of commit; nil: nobody
@@ -121,7 +121,11 @@ func (n *Node) Close() error { return n.closeAll() }
 func (o *Options) tool() string { return config.Product + "/" + o.Version }
 
 func (n *Node) openFolder() error {
-	dir, err := jobdir.Open(n.opt.Dir, jobdir.Options{Tool: n.opt.tool()})
+	o := jobdir.Options{Tool: n.opt.tool()}
+	if n.opt.FS != nil {
+		o.FS = store.Plain(n.opt.FS)
+	}
+	dir, err := jobdir.Open(n.opt.Dir, o)
 	if err != nil {
 		return err
 	}
@@ -286,8 +290,12 @@ func (n *Node) openOutputs() error {
 		}
 		n.closeLater(*s)
 	}
-	w, err := warc.OpenWriter(warc.WriterOptions{Dir: n.dir.Archive(), Prefix: "decorum", MaxFileSize: int64(n.opt.Config.WARCSize),
-		Info: n.warcinfo(), Encoder: warc.EncoderOptions{Level: n.opt.Config.GzipLevel}}, progress.Archive)
+	o := warc.WriterOptions{Dir: n.dir.Archive(), Prefix: "decorum", MaxFileSize: int64(n.opt.Config.WARCSize),
+		Info: n.warcinfo(), Encoder: warc.EncoderOptions{Level: n.opt.Config.GzipLevel}}
+	if n.opt.FS != nil {
+		o.FS = store.Plain(n.opt.FS)
+	}
+	w, err := warc.OpenWriter(o, progress.Archive)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"sync"
 	"syscall"
@@ -126,7 +125,7 @@ func (n *Node) summary(r *Result) (jobdir.Summary, error) {
 		Found: int64(n.parts.Seen.Known()), QueuedLeft: int64(f.WaitingTotal()+f.Ready) + int64(f.Intake), BytesWire: int64(m.WireBytes),
 		BytesBody: int64(m.BodyBytes), BytesArchived: int64(m.WARCBytes), Outcomes: map[string]int64{}, Skipped: map[string]int64{},
 		Status: map[string]int64{}}
-	if files, err := filepath.Glob(filepath.Join(n.dir.Archive(), "*.warc.gz")); err == nil {
+	if files, err := n.dir.ArchiveFiles(); err == nil {
 		s.WARCFiles = len(files)
 	}
 	for o, count := range m.Outcomes {

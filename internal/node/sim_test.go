@@ -1,10 +1,11 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
-	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,7 +17,7 @@ import (
 	"decorum/internal/store"
 )
 
-// sim is a crawl of a synthetic web in virtual time: the web and the disk are in memory but for the output files.
+// sim is a crawl of a synthetic web in virtual time: the web and the disk are in memory.
 type sim struct {
 	t    *testing.T
 	web  *simweb.Web
@@ -79,16 +80,26 @@ func (s *sim) crawl() Result {
 	return r
 }
 
-// visited reads the URLs of pages.jsonl.
-func (s *sim) visited() []string {
+// read returns the content of a file of the crawl folder.
+func (s *sim) read(name string) []byte {
 	s.t.Helper()
-	f, err := os.Open(s.dir + "/pages/pages.jsonl")
+	f, err := s.fs.Open(s.dir + "/" + name)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	defer f.Close()
+	b, err := io.ReadAll(f)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return b
+}
+
+// visited reads the URLs of pages.jsonl.
+func (s *sim) visited() []string {
+	s.t.Helper()
 	var urls []string
-	for r, err := range jobdir.Records[jobdir.PageRecord](f) {
+	for r, err := range jobdir.Records[jobdir.PageRecord](bytes.NewReader(s.read(jobdir.PagesName))) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -152,11 +163,7 @@ func TestRealisticWebIsCrawledWhole(t *testing.T) {
 // explain shows what is recorded about a URL.
 func (s *sim) explain(canonical string) {
 	for _, name := range []string{"fetches.jsonl", "skipped.jsonl", "pages/pages.jsonl"} {
-		raw, err := os.ReadFile(s.dir + "/" + name)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		for line := range strings.Lines(string(raw)) {
+		for line := range strings.Lines(string(s.read(name))) {
 			if _, rest, ok := strings.Cut(line, `"url":"`); ok {
 				u, _, _ := strings.Cut(rest, `"`)
 				if s.web.Canonical(u) == canonical {

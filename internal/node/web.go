@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -108,7 +107,7 @@ func (l *Live) Close() error {
 // diskUse returns the bytes free for the crawl folder, 0 when unknown, and the number of archive files.
 func (n *Node) diskUse() (free uint64, files int) {
 	free, _ = n.opt.Free(n.dir.Root()) // unknown reads as zero
-	names, _ := filepath.Glob(filepath.Join(n.dir.Archive(), "*.warc.gz"))
+	names, _ := n.dir.ArchiveFiles()
 	return free, len(names)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"decorum/internal/jobdir"
 	"decorum/internal/simweb"
+	"decorum/internal/store"
 	"decorum/internal/web"
 )
 
@@ -17,6 +18,7 @@ func TestLiveNodeCanBeAsked(t *testing.T) {
 	o := simweb.Plain()
 	o.Hosts, o.Pages = 3, 20
 	s := newSim(t, o)
+	s.fs = store.OS()                                            // where other processes look
 	s.cfg.Delay, s.cfg.IPGap, s.cfg.Listen = 0, 0, "127.0.0.1:0" // no rest for hosts on local addresses
 	n := s.open()
 	defer n.Close()
@@ -68,9 +70,8 @@ func TestExcludeIsKept(t *testing.T) {
 	if text, err := n.exclude("*/print/*"); err != nil || !strings.Contains(text, "*/print/*") {
 		t.Errorf("%q %v", text, err)
 	}
-	raw, err := os.ReadFile(s.dir + "/" + jobdir.ConfigName)
-	if err != nil || strings.Count(string(raw), "*/print/*") != 1 {
-		t.Errorf("%v: %s", err, raw)
+	if raw := s.read(jobdir.ConfigName); strings.Count(string(raw), "*/print/*") != 1 {
+		t.Errorf("%s", raw)
 	}
 }
 

@@ -15,5 +15,9 @@ const Category = vfs.WriteCategoryUnspecified
 // OS returns the operating system's file layer.
 func OS() FS { return vfs.Default }
 
-// Memory returns an empty file layer in memory.
-func Memory() FS { return vfs.NewMem() }
+// Memory returns an empty file layer in memory that loses nothing.
+func Memory() FS {
+	c := NewCrashFS()
+	c.plain = true
+	return c
+}
