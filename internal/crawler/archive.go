@@ -112,7 +112,7 @@ func (v *visit) encode(t *tools, r *warc.Record) error {
 
 // smallBody is the size up to which bodies are not accounted for: the frontier bounds how many visits wait for a commit, and most
 // pages are smaller.
-const smallBody = 256 << 10
+const smallBody = 64 << 10
 
 // reserve waits until n bytes of body may be held in memory until the next commit.
 func (c *Crawler) reserve(ctx context.Context, v *visit, n int64) error {

@@ -19,7 +19,7 @@ import (
 
 // sim is a crawl of a synthetic web in virtual time: the web and the disk are in memory.
 type sim struct {
-	t    *testing.T
+	t    testing.TB
 	web  *simweb.Web
 	fs   store.FS
 	dir  string
@@ -30,7 +30,7 @@ type sim struct {
 // simLimit is virtual time that no crawl here needs; one that does not end shows where it stands.
 const simLimit = 14 * 24 * time.Hour
 
-func newSim(t *testing.T, o simweb.Options) *sim {
+func newSim(t testing.TB, o simweb.Options) *sim {
 	s := &sim{t: t, web: simweb.New(o), fs: store.Memory(), dir: t.TempDir() + "/crawl", cfg: config.Default()}
 	s.cfg.Scope, s.cfg.AllowNet, s.cfg.RelNofollow, s.cfg.MinFree = "any", []string{"127.0.0.0/8"}, true, 0
 	s.cfg.Contact = "crawl@archive.museum"
