@@ -45,7 +45,7 @@ func golden(t *testing.T, name, got string) {
 // varied is a small web with every kind of robots.txt.
 func varied() simweb.Options {
 	o := simweb.Realistic()
-	o.Hosts, o.Pages = 14, 150
+	o.Hosts, o.Pages = 14, 110
 	o.Robots = simweb.RobotsMix{None: .1, Parts: .2, Delay: .15, Moved: .1, Elsewhere: .1, Flaky: .1, Slow: .1}
 	return o
 }
@@ -53,9 +53,9 @@ func varied() simweb.Options {
 func TestAuditOfRealCrawlsIsPolite(t *testing.T) {
 	plain, big, shared, kinds := simweb.Plain(), simweb.Realistic(), simweb.Realistic(), simweb.Realistic()
 	plain.Hosts, plain.Pages = 5, 100
-	big.Hosts, big.Pages = 20, 400
-	shared.Hosts, shared.Pages, shared.HostsPerAddr = 9, 150, 4
-	kinds.Hosts, kinds.Pages, kinds.CrawlDelay = 26, 200, []time.Duration{1500 * time.Millisecond, 4 * time.Second}
+	big.Hosts, big.Pages = 12, 200
+	shared.Hosts, shared.Pages, shared.HostsPerAddr = 9, 100, 4
+	kinds.Hosts, kinds.Pages, kinds.CrawlDelay = 26, 120, []time.Duration{1500 * time.Millisecond, 4 * time.Second}
 	const some = 0.08
 	kinds.Robots = simweb.RobotsMix{None: some, Forbidden: some, Parts: some, DenyAll: some, Agent: some, Delay: some, Flaky: some, Moved: some, Elsewhere: some,
 		Junk: some, Slow: some, Down: some}
