@@ -82,7 +82,9 @@ func (f *follower) item(u weburl.URL, l *parse.Link) frontier.Item {
 	case parse.Embed:
 		it.Embed, letter = true, 'E'
 	case parse.LinkElement:
-		it.Embed, letter = l.Rel&(parse.RelStylesheet|parse.RelIcon) != 0, 'E'
+		if l.Rel&(parse.RelStylesheet|parse.RelIcon) != 0 {
+			it.Embed, letter = true, 'E'
+		}
 	case parse.SitemapIndex:
 		it.Kind, letter = frontier.Sitemap, 'S'
 	case parse.SitemapEntry:
