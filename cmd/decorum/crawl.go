@@ -8,13 +8,13 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
 	"decorum/internal/config"
 	"decorum/internal/jobdir"
 	"decorum/internal/node"
-	"decorum/internal/outcome"
 )
 
 // crawlCmd is `decorum crawl`.
@@ -34,23 +34,21 @@ func (c *crawlCmd) folder(seeds []config.Seed) (string, error) {
 	return "", usage("no seed and no --dir; try: decorum crawl https://example.org")
 }
 
-// guessFolder is folder without reading seeds from files or standard input.
+// guessFolder is folder without reading standard input, before the options of the folder are known: "" when it cannot be
+// told.
 func (c *crawlCmd) guessFolder() string {
-	if c.Dir != "" || len(c.Seeds) == 0 {
+	if c.Dir != "" || slices.Contains(c.Seeds, "-") {
 		return c.Dir
 	}
-	s, err := config.ParseSeed(c.Seeds[0])
-	if err != nil {
-		return ""
+	seeds, err := c.ReadSeeds(nil)
+	if err != nil || len(seeds) == 0 {
+		return "" // reported by Run
 	}
-	return jobdir.DirFor(s.URL)
+	return jobdir.DirFor(seeds[0].URL)
 }
 
 // Run crawls.
 func (c *crawlCmd) Run(e *env) error {
-	if err := c.Validate(); err != nil {
-		return err
-	}
 	seeds, err := c.ReadSeeds(e.stdin)
 	if err != nil {
 		return &exitError{exitUsage, err.Error()}
@@ -59,36 +57,43 @@ func (c *crawlCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	if err := c.prepare(e, dir, seeds); err != nil {
+	stored, err := c.compare(dir, seeds)
+	if err != nil {
 		return err
 	}
 	if c.DryRun {
-		return c.dryRun(e, dir, seeds)
+		return c.dryRun(e, dir, seeds, stored != nil)
 	}
-	out, err := c.pageOutput(e)
+	if c.Fresh {
+		if err := startOver(e, dir); err != nil {
+			return err
+		}
+	}
+	out, err := openPageOutput(c.OutFile, e.stdout)
 	if err != nil {
 		return err
 	}
 	defer out.close()
-	return e.crawl(node.Options{Config: c.Crawl, Seeds: seeds, Dir: dir, Version: version, OnPage: out.page()}, "decorum crawl "+c.again(dir, seeds))
+	return e.crawl(job{node: node.Options{Config: c.Crawl, Seeds: seeds, Dir: dir, Version: version}, again: "decorum crawl " + c.again(dir), out: out})
 }
 
-// prepare checks the options against those the folder was started with, and empties it for --fresh.
-func (c *crawlCmd) prepare(e *env, dir string, seeds []config.Seed) error {
-	if c.Fresh {
-		return c.startOver(e, dir)
-	}
-	stored, err := storedOptions(dir)
-	if err != nil {
-		return err
-	}
-	if stored == nil {
-		if len(seeds) == 0 {
-			return usage("%s holds no crawl, and no seed is given", dir)
+// compare holds the options against those the folder was started with, if it holds a crawl that is to go on, and
+// returns the latter.
+func (c *crawlCmd) compare(dir string, seeds []config.Seed) (stored config.Values, err error) {
+	if !c.Fresh {
+		if stored, err = storedOptions(dir); err != nil {
+			return nil, err
 		}
-		return nil
 	}
-	return c.Conflict(stored)
+	switch {
+	case stored != nil:
+		return stored, c.Conflict(stored)
+	case len(seeds) > 0:
+		return nil, nil
+	case c.Fresh:
+		return nil, usage("--fresh needs a seed to begin with; nothing was removed")
+	}
+	return nil, usage("%s holds no crawl, and no seed is given", dir)
 }
 
 // storedOptions reads the options of an existing crawl folder; nil if there is none.
@@ -96,63 +101,129 @@ func storedOptions(dir string) (config.Values, error) {
 	if dir == "" {
 		return nil, nil
 	}
-	values, err := config.ReadFile(filepath.Join(dir, jobdir.ConfigName))
-	if errors.Is(err, os.ErrNotExist) {
+	switch folder, err := jobdir.Open(dir, jobdir.Options{ReadOnly: true}); {
+	case errors.Is(err, jobdir.ErrNoCrawl):
 		return nil, nil
+	case err != nil:
+		return nil, err // from a newer version, for instance: then its options mean nothing to this one
+	default:
+		folder.Close()
 	}
-	return values, err
+	values, err := config.ReadFile(filepath.Join(dir, jobdir.ConfigName))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, usage("%v", err)
+	}
+	return values, nil
 }
 
 // again is what to type to resume.
-func (c *crawlCmd) again(dir string, seeds []config.Seed) string {
-	if c.Dir == "" && len(c.Seeds) > 0 {
-		return strings.Join(c.Seeds, " ")
+func (c *crawlCmd) again(dir string) string {
+	if c.Dir != "" || len(c.Seeds) == 0 || slices.Contains(c.Seeds, "-") {
+		return "--dir " + quoted(dir)
 	}
-	return "--dir " + dir
+	var words []string
+	for _, seed := range c.Seeds {
+		words = append(words, quoted(seed))
+	}
+	return strings.Join(words, " ")
 }
 
-func (c *crawlCmd) dryRun(e *env, dir string, seeds []config.Seed) error {
-	fmt.Fprintf(e.stderr, "folder %s\nidentifying as %s\nscope %s of %d seeds, nothing fetched\n", dir, c.UserAgent(version), c.Scope, len(seeds))
+// quoted is a word that a shell takes as it is.
+func quoted(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@%+=,", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// dryRun says what would happen. The seeds go to standard output, one a line.
+func (c *crawlCmd) dryRun(e *env, dir string, seeds []config.Seed, known bool) error {
+	what := "new"
+	if _, err := os.Stat(dir); err == nil && c.Fresh {
+		what = "to be emptied"
+	} else if known {
+		what = "holds a crawl, to be resumed"
+	}
+	fmt.Fprintf(e.stderr, "folder %s: %s\nidentifying as %s\nscope %s, seeds of this run: %d; nothing fetched\n", dir, what, c.UserAgent(version), c.Scope, len(seeds))
 	for _, s := range seeds {
 		fmt.Fprintln(e.stdout, s)
 	}
 	return nil
 }
 
+// job is a crawl as a verb wants it.
+type job struct {
+	node  node.Options
+	again string      // what to type to resume
+	out   *pageOutput // nil: none
+}
+
 // crawl runs a node until it ends or is interrupted, with the screen, and turns the result into an exit code.
-func (e *env) crawl(o node.Options, resume string) error {
-	screen := newScreen(e.stderr, &o.Config)
-	o.Log = screen.log
-	observe(screen, &o)
-	n, err := node.Open(o)
+func (e *env) crawl(j job) error {
+	c := &j.node.Config
+	screen := newScreen(e.stderr, c)
+	j.node.Log = screen.log
+	observe(screen, &j)
+	n, err := node.Open(j.node)
 	if err != nil {
-		return err
+		return openError(err, j.node.Dir)
 	}
 	soft, hard, stop := interruptible(screen)
 	defer stop()
-	screen.start(n, o.Dir)
+	screen.start(n, j.node.Dir)
 	r, err := n.Run(soft, hard)
+	resume := goOn(j.again, r.Reason)
 	screen.finish(&r, resume)
 	if err != nil {
 		return errors.Join(err, n.Close())
 	}
-	end := verdict(n, &o.Config, &r)
-	if err := errors.Join(n.Finish(&r, codeOf(end), resume), n.Close()); err != nil {
+	end := verdict(n, c, &r, j.out)
+	err = errors.Join(n.Finish(&r, codeOf(end), resume), n.Close())
+	if err != nil && r.Err == nil { // otherwise it follows from what is told already
 		return err
 	}
 	return end
 }
 
-// observe lets the screen see what is committed.
-func observe(s *screen, o *node.Options) {
-	out := o.OnPage
-	o.OnPage = func(r *jobdir.PageRecord) {
+// openError is why a node cannot be opened. What is not a matter of options is one of the state in the folder.
+func openError(err error, dir string) error {
+	if code, _ := judge(err); code != exitInternal {
+		return err
+	}
+	return &exitError{exitState, fmt.Sprintf("%v; `decorum check %s` tells what is damaged", err, quoted(dir))}
+}
+
+// goOn is the command that continues a crawl. One that ended by its limit on pages or bytes would end again at once.
+func goOn(again string, why jobdir.EndReason) string {
+	switch why {
+	case jobdir.EndMaxPages:
+		return again + " --max-pages 0"
+	case jobdir.EndMaxBytes:
+		return again + " --max-bytes 0"
+	}
+	return again
+}
+
+// observe lets screen and output see what is committed. An output that fails pauses the crawl: its reader would miss
+// pages.
+func observe(s *screen, j *job) {
+	j.node.OnPage = func(r *jobdir.PageRecord) {
 		s.page(r)
-		if out != nil {
-			out(r)
+		if j.out == nil || j.out.failed != nil {
+			return
+		}
+		if j.out.write(r); j.out.failed != nil {
+			s.log("-o: %v; pausing", j.out.failed)
+			s.stop()
 		}
 	}
-	o.OnFetch, o.OnSkip = s.fetched, s.feed.ObserveSkip
+	j.node.OnFetch, j.node.OnSkip = s.fetched, s.feed.ObserveSkip
 }
 
 // codeOf is the exit code that fail will give an error of verdict.
@@ -167,12 +238,14 @@ func codeOf(err error) int {
 	return exitInternal
 }
 
-// interruptible returns the contexts that a first and a second interrupt end.
+// interruptible returns the contexts that a first and a second interrupt end. A third one ends the process: no state
+// is lost by that either.
 func interruptible(s *screen) (soft, hard context.Context, stop func()) {
 	soft, pause := context.WithCancel(context.Background())
 	hard, cut := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Ignore(syscall.SIGPIPE) // writing to a reader that went away is an error like any other
 	done := make(chan struct{})
 	s.stop = pause
 	go func() {
@@ -184,30 +257,31 @@ func interruptible(s *screen) (soft, hard context.Context, stop func()) {
 				return
 			}
 		}
+		signal.Stop(signals)
 	}()
-	return soft, hard, func() { signal.Stop(signals); close(done); pause(); cut() }
+	return soft, hard, func() { signal.Stop(signals); signal.Reset(syscall.SIGPIPE); close(done); pause(); cut() }
 }
 
 // verdict is the exit code of a run.
-func verdict(n *node.Node, c *config.Crawl, r *node.Result) error {
-	switch r.Reason {
-	case jobdir.EndDisk:
+func verdict(n *node.Node, c *config.Crawl, r *node.Result, out *pageOutput) error {
+	switch {
+	case r.Reason == jobdir.EndDisk:
 		return &exitError{exitState, fmt.Sprintf("%s; make room or repair, then run the same command", r.Detail)}
-	case jobdir.EndError:
+	case r.Reason == jobdir.EndError:
 		return &exitError{exitInternal, r.Detail}
-	case jobdir.EndInterrupted:
-		switch {
-		case r.Guard:
-			return &exitError{exitGuard, r.Detail}
-		case r.Forced:
-			return &exitError{exitForced, ""}
-		}
+	case out != nil && out.failed != nil:
+		return &exitError{exitState, fmt.Sprintf("-o: %v; the same command resumes", out.failed)}
+	case r.Guard:
+		return &exitError{exitGuard, r.Detail}
+	case r.Reason == jobdir.EndInterrupted && r.Forced:
+		return &exitError{exitForced, ""}
+	case r.Reason == jobdir.EndInterrupted:
 		return &exitError{exitInterrupted, ""}
 	}
-	if failed, err := n.SeedsFailed(); err != nil {
+	if why, err := n.SeedsFailed(); err != nil {
 		return err
-	} else if failed {
-		return &exitError{exitSeedsFailed, "no seed could be fetched; see `decorum why` or fetches.jsonl"}
+	} else if why != "" {
+		return &exitError{exitSeedsFailed, "no seed could be fetched: " + why}
 	}
 	for _, name := range c.FailOn {
 		if hits := r.Summary.Outcomes[name] + r.Summary.Skipped[name]; hits > 0 {
@@ -219,46 +293,34 @@ func verdict(n *node.Node, c *config.Crawl, r *node.Result) error {
 
 // pageOutput is -o: page records for another program.
 type pageOutput struct {
-	w   io.Writer
-	f   *os.File
-	buf []byte
-	err error
+	w      io.Writer
+	file   *os.File // nil: standard output
+	buf    []byte
+	failed error // the first error; nothing is written after it
 }
 
-func (c *crawlCmd) pageOutput(e *env) (*pageOutput, error) {
-	for _, name := range c.FailOn {
-		if _, ok := outcome.Parse(name); !ok {
-			return nil, usage("--fail-on: %q is no outcome; see `decorum config print --outcomes`", name)
-		}
-	}
-	switch c.OutFile {
+// openPageOutput opens a file, or standard output for "-"; without a name there is none. A file is appended to.
+func openPageOutput(name string, stdout io.Writer) (*pageOutput, error) {
+	switch name {
 	case "":
-		return &pageOutput{}, nil
+		return nil, nil
 	case "-":
-		return &pageOutput{w: e.stdout}, nil
+		return &pageOutput{w: stdout}, nil
 	}
-	f, err := os.OpenFile(c.OutFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, usage("-o: %v", err)
 	}
-	return &pageOutput{w: f, f: f}, nil
+	return &pageOutput{w: f, file: f}, nil
 }
 
-// page returns the receiver of page records, or nil if none are wanted.
-func (o *pageOutput) page() func(*jobdir.PageRecord) {
-	if o.w == nil {
-		return nil
-	}
-	return func(r *jobdir.PageRecord) {
-		if o.err == nil { // a reader that went away does not stop the crawl
-			o.buf = r.AppendJSON(o.buf[:0])
-			_, o.err = o.w.Write(o.buf)
-		}
-	}
+func (o *pageOutput) write(r *jobdir.PageRecord) {
+	o.buf = r.AppendJSON(o.buf[:0])
+	_, o.failed = o.w.Write(o.buf)
 }
 
 func (o *pageOutput) close() {
-	if o.f != nil {
-		o.f.Close()
+	if o != nil && o.file != nil {
+		o.file.Close()
 	}
 }

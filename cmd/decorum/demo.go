@@ -38,8 +38,7 @@ const (
 // Run starts the toy web and crawls it.
 func (d *demoCmd) Run(e *env) error {
 	if d.Fresh {
-		c := crawlCmd{}
-		if err := c.startOver(e, d.Dir); err != nil {
+		if err := startOver(e, d.Dir); err != nil {
 			return err
 		}
 	}
@@ -53,7 +52,7 @@ func (d *demoCmd) Run(e *env) error {
 		return err
 	}
 	fmt.Fprintf(e.stderr, "demo: a toy web of %d hosts on loopback; kill -9 this and run it again: nothing is lost\n", len(web.Hosts()))
-	return e.crawl(node.Options{Config: d.config(web), Seeds: seeds, Dir: d.Dir, Version: version}, "decorum demo"+d.again())
+	return e.crawl(job{node: node.Options{Config: d.config(web), Seeds: seeds, Dir: d.Dir, Version: version}, again: "decorum demo" + d.again()})
 }
 
 // listen starts the toy web: on the port that the folder's crawl was started with, or on a free one.
@@ -70,6 +69,9 @@ func (d *demoCmd) listen() (*simweb.Web, func() error, error) {
 		return nil, nil, usage("demo: %v", err)
 	}
 	kept := d.keptPort()
+	if stored, err := storedOptions(d.Dir); kept == 0 && (stored != nil || err != nil) {
+		return nil, nil, usage("demo: %s holds a crawl that is no demo; name another folder with --dir", d.Dir)
+	}
 	var failed error
 	for port := demoPort; port < demoPort+demoPorts; port++ {
 		if kept != 0 && port != kept {
@@ -114,7 +116,7 @@ func (d *demoCmd) again() string {
 	if d.Dir == "demo.crawl" {
 		return ""
 	}
-	return " --dir " + d.Dir
+	return " --dir " + quoted(d.Dir)
 }
 
 func demoSeeds(web *simweb.Web) ([]config.Seed, error) {

@@ -14,7 +14,7 @@ import (
 )
 
 // startOver empties a crawl folder, and only a crawl folder. On a terminal it asks.
-func (c *crawlCmd) startOver(e *env, dir string) error {
+func startOver(e *env, dir string) error {
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

@@ -72,7 +72,7 @@ func run(args []string, e *env) int {
 		args = []string{"--help"}
 	}
 	parser, err := kong.New(&c, kong.Name(config.Product), kong.Description("The web crawler with manners."),
-		kong.Writers(e.stdout, e.stderr), kong.Exit(func(n int) { code = n }), kong.UsageOnError(),
+		kong.Writers(e.stdout, e.stderr), kong.Exit(func(n int) { code = n }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}), kong.Resolvers(resolver{e.source}))
 	if err != nil {
 		return e.fail(err)
@@ -90,8 +90,7 @@ func run(args []string, e *env) int {
 		}
 	}
 	if err != nil {
-		fmt.Fprintf(e.stderr, "decorum: %v\n", err)
-		return exitUsage
+		return e.fail(e.badFlag(err))
 	}
 	for _, p := range ctx.Path {
 		if p.Flag != nil && !p.Resolved {
@@ -115,9 +114,24 @@ func (e *env) reparse(parser *kong.Kong, c *cli, ctx *kong.Context, args []strin
 	*c = cli{}
 	ctx, err = parser.Parse(args)
 	if err != nil {
-		return nil, usage("%v", err)
+		return nil, e.badFlag(err)
 	}
 	return ctx, nil
+}
+
+// badFlag is an error of the command line: in the words of the parser, without the verb it puts before what Validate
+// says, and with the origin of a value that was not typed.
+func (e *env) badFlag(err error) error {
+	text := err.Error()
+	for _, verb := range verbs {
+		text = strings.TrimPrefix(text, verb+": ")
+	}
+	flag, _, _ := strings.Cut(strings.TrimPrefix(text, "--"), " ")
+	flag = strings.TrimSuffix(flag, ":")
+	if o := e.source.Origin(flag); o != config.FromDefault && o != config.FromFlag && !strings.Contains(text, "\n") {
+		text += fmt.Sprintf(" (from the %s)", o)
+	}
+	return usage("%s", text)
 }
 
 // verbs that may follow the program's name; anything else is a seed of crawl.
@@ -139,7 +153,7 @@ func implied(args []string) []string {
 	return append([]string{"crawl"}, args...)
 }
 
-// fail prints an error and maps it to its exit code.
+// fail prints an error, with what to do about it, and maps it to its exit code.
 func (e *env) fail(err error) int {
 	if err == nil {
 		return exitOK
@@ -147,43 +161,63 @@ func (e *env) fail(err error) int {
 	var exit *exitError
 	if errors.As(err, &exit) {
 		if exit.text != "" {
-			fmt.Fprintf(e.stderr, "decorum: %s\n", exit.text)
+			e.complain(exit.text)
 		}
 		return exit.code
 	}
-	fmt.Fprintf(e.stderr, "decorum: %v\n", err)
+	code, advice := judge(err)
+	e.complain(err.Error() + advice)
+	return code
+}
+
+// complain prints a problem; each line of it says who speaks.
+func (e *env) complain(text string) {
+	for line := range strings.SplitSeq(text, "\n") {
+		fmt.Fprintf(e.stderr, "decorum: %s\n", line)
+	}
+}
+
+// judge returns the exit code of an error that carries none, and what to do about it.
+func judge(err error) (code int, advice string) {
 	var bad *config.Error
 	var path *fs.PathError
 	switch {
-	case errors.As(err, &bad), errors.Is(err, jobdir.ErrInUse), errors.Is(err, jobdir.ErrNotCrawl), errors.Is(err, jobdir.ErrNoCrawl),
-		errors.Is(err, jobdir.ErrNewer), errors.Is(err, store.ErrNewer):
-		return exitUsage
+	case errors.As(err, &bad), errors.Is(err, jobdir.ErrNoCrawl):
+		return exitUsage, ""
+	case errors.Is(err, jobdir.ErrInUse):
+		return exitUsage, "; stop that one first (`decorum status` shows it)"
+	case errors.Is(err, jobdir.ErrNotCrawl):
+		return exitUsage, "; name another folder"
+	case errors.Is(err, jobdir.ErrNewer), errors.Is(err, store.ErrNewer):
+		return exitUsage, "; continue with that version, or name another folder"
 	case errors.As(err, &path):
-		return exitState
+		return exitState, ""
 	}
-	return exitInternal
+	return exitInternal, ""
 }
 
 func usage(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Sprintf(format, args...)}
 }
 
-// readConfig reads the file of --config, if given, before the flags are resolved.
+// readConfig reads the file of --config or DECORUM_CONFIG, if given, before the flags are resolved.
 func (e *env) readConfig(args []string) error {
+	path := os.Getenv("DECORUM_CONFIG")
 	for i, a := range args {
-		path, ok := strings.CutPrefix(a, "--config=")
-		if a == "--config" && i+1 < len(args) {
-			path, ok = args[i+1], true
+		if rest, ok := strings.CutPrefix(a, "--config="); ok {
+			path = rest
+		} else if a == "--config" && i+1 < len(args) {
+			path = args[i+1]
 		}
-		if !ok {
-			continue
-		}
-		values, err := config.ReadFile(path)
-		if err != nil {
-			return usage("--config: %v", err)
-		}
-		e.source.File = values
 	}
+	if path == "" {
+		return nil
+	}
+	values, err := config.ReadFile(path)
+	if err != nil {
+		return usage("--config: %v", err)
+	}
+	e.source.File = values
 	return nil
 }
 

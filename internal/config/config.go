@@ -5,23 +5,20 @@
 // default. Origin tells which. The effective options are stored in the crawl folder; on resume those that
 // would change what the crawl is (Fixed) must not differ, all others may.
 //
+// A file holds numbers and durations as they are written on the command line; a bare number of a duration is seconds.
+//
 // The package knows values and their meaning together; how a flag looks on a command line is in the field tags, read by
 // cmd/decorum.
 package config
 
 import (
-	"errors"
-	"fmt"
-	"net"
-	"net/mail"
 	"net/netip"
-	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
-	"decorum/internal/urlfilter"
-	"decorum/internal/urlseen"
+	"decorum/internal/weburl"
 )
 
 // Crawl is every option of a crawl. Field tags are the command line: name, help, default.
@@ -91,117 +88,6 @@ type Crawl struct {
 	Progress  string   `enum:"auto,plain,off" default:"auto" group:"Screen" help:"Live block on a terminal, plain lines, or none."`
 	DryRun    bool     `group:"Screen" help:"Read seeds and options, say what would happen, fetch nothing."`
 	FailOn    []string `placeholder:"LIST" group:"Screen" help:"Outcomes that make the exit code 4, such as not_found,server_error."`
-}
-
-// Error is a bad option: what is wrong and what to do about it.
-type Error struct{ Option, Problem string }
-
-func (e *Error) Error() string { return e.Option + ": " + e.Problem }
-
-func bad(option, format string, args ...any) error {
-	return &Error{option, fmt.Sprintf(format, args...)}
-}
-
-// placeholders are contact domains that reach nobody (RFC 2606, RFC 6761).
-var placeholders = []string{"example.com", "example.org", "example.net", "example", "test", "invalid", "localhost"}
-
-// Validate reports every bad option, one line each.
-func (c *Crawl) Validate() error {
-	var errs []error
-	add := func(err error) { errs = append(errs, err) }
-	add(c.validateContact())
-	add(c.validateQueues())
-	add(c.validateNumbers())
-	for _, n := range c.AllowNet {
-		if _, err := parseNet(n); err != nil {
-			add(bad("--allow-net", "%q is not a network; write 10.0.0.0/8 or an address", n))
-		}
-	}
-	for _, r := range c.Resolve {
-		if _, _, err := ParseResolve(r); err != nil {
-			add(err)
-		}
-	}
-	for _, h := range c.Header {
-		if name, _, ok := strings.Cut(h, ":"); !ok || strings.TrimSpace(name) == "" || strings.ContainsAny(h, "\r\n\x00") {
-			add(bad("-H", "%q is not a header field; write 'Name: value'", name))
-		}
-	}
-	if _, err := urlfilter.ParseScope(c.Scope); err != nil {
-		add(bad("--scope", "%v", err))
-	}
-	if _, err := urlseen.ParsePolicy(c.SeenCache); err != nil {
-		add(bad("--seen-cache", "%v", err))
-	}
-	if c.Listen != "off" {
-		host, _, err := net.SplitHostPort(c.Listen)
-		if err != nil {
-			add(bad("--listen", "%q is not ADDR:PORT; write 127.0.0.1:7070, or off", c.Listen))
-		} else if a, err := netip.ParseAddr(host); (err != nil || !a.IsLoopback()) && host != "localhost" && c.Token == "" {
-			add(bad("--listen", "%s can be reached from outside; give --token as well", c.Listen))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (c *Crawl) validateContact() error {
-	if c.Contact == "" {
-		return nil
-	}
-	host := ""
-	if u, err := url.Parse(c.Contact); err == nil && (u.Scheme == "http" || u.Scheme == "https") {
-		host = u.Hostname()
-	} else if a, err := mail.ParseAddress(strings.TrimPrefix(c.Contact, "mailto:")); err == nil {
-		_, host, _ = strings.Cut(a.Address, "@")
-	}
-	host = strings.ToLower(host)
-	if host == "" {
-		return bad("--contact", "%q is neither a mail address nor a URL", c.Contact)
-	}
-	for _, p := range placeholders {
-		if host == p || strings.HasSuffix(host, "."+p) {
-			return bad("--contact", "%s is a placeholder that reaches nobody; give an address you read", c.Contact)
-		}
-	}
-	return nil
-}
-
-func (c *Crawl) validateQueues() error {
-	if _, err := c.BackQueueCount(); err != nil {
-		return err
-	}
-	if c.FrontQueues < 1 || c.FrontQueues > 64 {
-		return bad("--front-queues", "%d is not between 1 and 64", c.FrontQueues)
-	}
-	_, err := c.LevelRules()
-	return err
-}
-
-func (c *Crawl) validateNumbers() error {
-	for _, n := range []struct {
-		name        string
-		v, min, max int
-	}{
-		{"--depth", c.Depth, 0, 60000}, {"--hops", c.Hops, 0, 1000}, {"--concurrency", c.Concurrency, 0, 100000},
-		{"--retries", c.Retries, 0, 100}, {"--gzip-level", c.GzipLevel, 1, 9},
-	} {
-		if n.v < n.min || n.v > n.max {
-			return bad(n.name, "%d is not between %d and %d", n.v, n.min, n.max)
-		}
-	}
-	if c.DelayFactor < 0 || c.DelayFactor > 1000 {
-		return bad("--delay-factor", "%v is not between 0 and 1000", c.DelayFactor)
-	}
-	if c.Timeout <= 0 || c.ConnectTimeout <= 0 {
-		return bad("--timeout", "must be longer than nothing")
-	}
-	if c.MaxBody < 1<<10 {
-		return bad("--max-body", "%v is too small for any page; the least is 1KiB", c.MaxBody)
-	}
-	if c.Memory < 64<<20 {
-		return bad("--memory", "%v is too small; the least is 64MiB", c.Memory)
-	}
-	return nil
 }
 
 // Times3 is the value of BackQueueCount for the textbook's preset of three queues per worker.
@@ -294,13 +180,26 @@ func (c *Crawl) UserAgent(version string) string {
 }
 
 // Has reports whether the output is wanted.
-func (c *Crawl) Has(out string) bool {
-	for _, o := range c.Out {
-		if o == out {
-			return true
+func (c *Crawl) Has(out string) bool { return slices.Contains(c.Out, out) }
+
+// Hosts returns the names of a list of hosts as a URL has them: lower case and ASCII.
+func Hosts(list []string) map[string]bool {
+	hosts := map[string]bool{}
+	for _, name := range list {
+		if h, ok := parseHost(name); ok {
+			hosts[h] = true
 		}
 	}
-	return false
+	return hosts
+}
+
+// parseHost reads a host name or address, and nothing more.
+func parseHost(name string) (host string, ok bool) {
+	u, err := weburl.Parse("http://" + name + "/")
+	if err != nil || u.Path() != "/" || u.Query() != "" || u.Port() != 80 || strings.ContainsAny(name, "@/?#") {
+		return "", false
+	}
+	return u.Host(), true
 }
 
 // env returns the environment variable of a flag.

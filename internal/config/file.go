@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
+	"slices"
 	"sort"
 	"strings"
 
@@ -26,7 +28,7 @@ const (
 // perRun options belong to one run of the program, not to the crawl: they are never stored, so that a resumed crawl
 // does not start over, stay quiet or send a secret because an earlier run did.
 var perRun = map[string]bool{"fresh": true, "quiet": true, "verbose": true, "dry-run": true, "progress": true, "log-format": true,
-	"output": true, "token": true, "header": true, "dir": true, "seeds": true, "listen": true, "fail-on": true, "url": true}
+	"output": true, "token": true, "header": true, "dir": true, "seeds": true, "listen": true, "fail-on": true, argument: true}
 
 // fixed options make the crawl what it is: a folder continues only with the same values.
 var fixed = map[string]string{
@@ -46,8 +48,8 @@ type Source struct {
 	origins      map[string]Origin
 }
 
-// ReadFile reads a TOML file of options; the keys are the names of flags, with - or _. Unknown keys are an error
-// that names the nearest line.
+// ReadFile reads a TOML file of options; the keys are the names of flags, with - or _. A key that is no flag is an
+// error.
 func ReadFile(path string) (Values, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -61,15 +63,33 @@ func ReadFile(path string) (Values, error) {
 		}
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	known, out := flagNames(), Values{}
-	for k, v := range m {
+	known, out := flagTypes(), Values{}
+	for _, k := range slices.Sorted(maps.Keys(m)) {
 		name := strings.ReplaceAll(k, "_", "-")
-		if !known[name] {
+		t, ok := known[name]
+		if !ok {
 			return nil, fmt.Errorf("%s: unknown option %q; `decorum config print` lists all", path, k)
 		}
-		out[name] = v
+		out[name] = asWritten(m[k], t)
 	}
 	return out, nil
+}
+
+// asWritten turns a value of a file into what the command line would have: text for all but lists, so that a size
+// or duration may be a bare number and a fraction is no whole number.
+func asWritten(v any, t reflect.Type) any {
+	list, isList := v.([]any)
+	switch {
+	case !isList:
+		return fmt.Sprint(v)
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.String:
+		texts := make([]any, len(list))
+		for i, e := range list {
+			texts[i] = fmt.Sprint(e)
+		}
+		return texts
+	}
+	return list
 }
 
 // Lookup returns the value of a flag that was not given, as the file has it, and remembers its origin.
@@ -138,13 +158,19 @@ func (c *Crawl) Entries() []Entry {
 	return out
 }
 
-func flagNames() map[string]bool {
-	names := map[string]bool{}
+// flagTypes are the flags that may stand in a file: all but the arguments, which are no flags.
+func flagTypes() map[string]reflect.Type {
+	types := map[string]reflect.Type{}
 	for _, e := range new(Crawl).Entries() {
-		names[e.Name] = true
+		if e.Name != argument {
+			types[e.Name] = reflect.TypeOf(e.Value)
+		}
 	}
-	return names
+	return types
 }
+
+// argument is the name of the field that holds what is no flag: the seeds of the command line.
+const argument = "url"
 
 // flagName is the name the command line gives a field: its tag, or the words of the field joined by dashes.
 func flagName(f reflect.StructField) string {
@@ -161,11 +187,13 @@ func flagName(f reflect.StructField) string {
 	return strings.ToLower(b.String())
 }
 
-// Encode writes the options that belong to the crawl as TOML, for the crawl folder.
+// Encode writes the options that belong to the crawl as TOML, for the crawl folder: all that are set, and those at zero
+// whose default is another.
 func (c *Crawl) Encode() ([]byte, error) {
-	m := map[string]any{}
-	for _, e := range c.Entries() {
-		if !perRun[e.Name] && !isZero(e.Value) {
+	m, standard := map[string]any{}, Default()
+	defaults := standard.Entries()
+	for i, e := range c.Entries() {
+		if !perRun[e.Name] && !(isZero(e.Value) && isZero(defaults[i].Value)) {
 			m[strings.ReplaceAll(e.Name, "-", "_")] = e.Value
 		}
 	}

@@ -228,17 +228,23 @@ func (n *Node) guard(m meter.Snapshot, _ frontier.Snapshot) string {
 	return ""
 }
 
-// SeedsFailed reports whether there are seeds and every one of them was tried in vain.
-func (n *Node) SeedsFailed() (bool, error) {
-	seeds := n.seeds()
-	for _, s := range seeds {
+// SeedsFailed tells what became of the first seed if every seed was tried in vain, and "" otherwise. A seed that only
+// led elsewhere counts by what the crawl found there.
+func (n *Node) SeedsFailed() (why string, err error) {
+	found := n.parts.Meter.Outcomes[outcome.OK].Load() > 0
+	for _, s := range n.seeds() {
 		st, ok, err := crawler.LoadPageState(n.db, n.parts.Frontier.PartitionOf(s.URL), n.hasher.Fingerprint(s.URL))
-		if err != nil {
-			return false, err
-		}
-		if !ok || st.Outcome == outcome.OK || st.Outcome == outcome.Redirect || st.Outcome == outcome.Duplicate || st.Outcome == outcome.NotModified {
-			return false, nil
+		switch {
+		case err != nil:
+			return "", err
+		case !ok, st.Outcome == outcome.OK, st.Outcome == outcome.Duplicate, st.Outcome == outcome.NotModified, st.Outcome == outcome.Redirect && found:
+			return "", nil
+		case why == "":
+			why = fmt.Sprintf("%s: %s", s.URL, st.Outcome.Text())
+			if st.Rule != "" {
+				why += " (" + st.Rule + ")"
+			}
 		}
 	}
-	return len(seeds) > 0, nil
+	return why, nil
 }
