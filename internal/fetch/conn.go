@@ -59,7 +59,7 @@ func (c *conn) quiet() bool {
 // dial opens a connection for the exchange. A *failure is the web's doing, any other error ours.
 func (r *run) dial() (*conn, error) {
 	addr := netip.AddrPortFrom(r.req.Addr.Addr().Unmap(), r.req.Addr.Port())
-	if control := r.t.opt.Control; control != nil {
+	if control := r.t.opt.Control; control != nil && addr.IsValid() {
 		if err := control(addr); err != nil {
 			return nil, fail(outcome.AddressRefused, "%v: %v", addr, err)
 		}
@@ -68,25 +68,47 @@ func (r *run) dial() (*conn, error) {
 	until := earlier(r.deadline, start.Add(r.t.opt.ConnectTimeout))
 	ctx, cancel := context.WithDeadline(r.ctx, until)
 	defer cancel()
-	raw, err := r.t.opt.Dial(ctx, "tcp", addr.String())
+	raw, err := r.open(ctx, addr)
 	if err != nil {
-		return nil, r.dialFailure(err, addr, time.Since(start))
+		return nil, err
 	}
 	r.x.Connect = time.Since(start)
 	c := &conn{raw: raw, rw: raw, scheme: r.req.URL.Scheme(), host: r.req.URL.Host(), addr: r.req.Addr}
 	return c, nil
 }
 
+// open connects to addr, or through the proxy.
+func (r *run) open(ctx context.Context, addr netip.AddrPort) (net.Conn, error) {
+	if !r.t.opt.Proxy.IsZero() {
+		return r.dialThrough(ctx)
+	}
+	start := time.Now()
+	raw, err := r.t.opt.Dial(ctx, "tcp", addr.String())
+	if err != nil {
+		return nil, r.dialFailure(err, addr, time.Since(start))
+	}
+	return raw, nil
+}
+
 func (r *run) dialFailure(err error, addr netip.AddrPort, after time.Duration) error {
 	switch {
 	case r.ctx.Err() != nil:
 		return r.ctx.Err()
-	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.EADDRNOTAVAIL):
-		return err // we ran out of files or ports
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+	case outOfSockets(err):
+		return err
+	case isTimeout(err):
 		return fail(outcome.ConnectFailed, "%v: no connection within %v", addr, after.Round(time.Millisecond))
 	}
 	return fail(outcome.ConnectFailed, "%v: %s", addr, cause(err))
+}
+
+// outOfSockets reports whether we have no file or port left for a connection.
+func outOfSockets(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.EADDRNOTAVAIL)
+}
+
+func isTimeout(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // handshake puts TLS on a new connection. r.c is watched by then, so a done context ends it.

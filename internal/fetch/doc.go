@@ -16,7 +16,8 @@
 //   - A politeness host (Request.HostKey) has at most one open connection at any instant, whatever the
 //     scheme, port or address: the old one is closed before a new one is dialled. A second exchange with
 //     a busy host is refused with ErrHostBusy, never queued: the frontier grants one lease per host.
-//   - The address policy (Options.Control) is asked about the very address that is dialled, on each dial.
+//   - The address policy (Options.Control) is asked about the very address that is dialled, on each dial. What a
+//     proxy makes of a name that it resolves itself is the proxy's business.
 //   - Every exchange ends: by Timeout at the latest, with at most MaxHeaderBytes per head, MaxInformational
 //     interim heads, MaxWire bytes of body, and MaxBody bytes out of each decoder.
 //   - HeadBytes followed by WireBody is the response as received, byte for byte; bytes behind the end of a
@@ -43,6 +44,15 @@
 // TLS 1.2 at least (RFC 8996 retired 1.0 and 1.1), ALPN "http/1.1" alone, certificates verified against
 // Options.RootCAs or the system's roots, sessions resumed.
 //
+// # Proxy
+//
+// With Options.Proxy each connection is a tunnel: CONNECT or SOCKS5 to the target, for http and https alike, so that
+// the bytes inside are those of the target and nobody rewrites them. The rules stay those of a direct connection, one
+// per politeness host. An http or socks5h proxy gets names, a socks5 proxy the addresses that the caller found. A target
+// that the proxy does not reach is ConnectFailed; a proxy that cannot be reached, or that does not want us, is an error
+// of ours (ErrProxyDown, ErrProxyRefused): going on would write off every host for the proxy's fault. The
+// credentials of the proxy are sent to it alone and are in no Exchange.
+//
 // # Concurrency
 //
 // A Transport serves any number of concurrent exchanges with different hosts. An Exchange belongs to one
@@ -50,6 +60,6 @@
 //
 // # Not here
 //
-// No redirect is followed, no retry made, no cookie kept, no proxy used, no HTTP/2, no request method but
+// No redirect is followed, no retry made, no cookie kept, no TLS to the proxy itself, no HTTP/2, no request method but
 // GET; names are resolved and hosts paced by others.
 package fetch

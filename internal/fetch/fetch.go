@@ -60,8 +60,9 @@ func (t *Transport) Close() error {
 
 // Request is one GET.
 type Request struct {
-	URL  weburl.URL
-	Addr netip.AddrPort // where to connect; the caller resolved the name
+	URL weburl.URL
+	// Addr is where to connect; the caller resolved the name. When a proxy does that, the address may be zero, the port not.
+	Addr netip.AddrPort
 
 	// HostKey is the politeness key of the connection. Default URL.Host().
 	HostKey string
@@ -98,9 +99,9 @@ type Exchange struct {
 	// "", "length", "time" or "disconnect".
 	Truncated string
 
-	Addr   netip.AddrPort
-	Reused bool     // on a kept connection
-	TLS    *TLSInfo // nil for http
+	Addr   netip.AddrPort // of the request; never that of a proxy
+	Reused bool           // on a kept connection
+	TLS    *TLSInfo       // nil for http
 
 	Start, End   time.Time
 	Connect      time.Duration // 0 when reused
@@ -113,6 +114,14 @@ type Exchange struct {
 	RetryAfter time.Duration // Retry-After from now; zero if absent, past or garbage
 
 	wire, decoded spool
+}
+
+// IP returns the address of the server as text, or "" when only the proxy knows it.
+func (x *Exchange) IP() string {
+	if !x.Addr.IsValid() {
+		return ""
+	}
+	return x.Addr.Addr().String()
 }
 
 // TLSInfo describes the connection's TLS session.
@@ -131,7 +140,7 @@ func (x *Exchange) Close() {
 
 // Do performs one exchange. What the web did is in Exchange.Outcome; an error is ours: the context is
 // done (the connection is closed at once), the spool cannot be written, the request is not sendable,
-// ErrHostBusy, ErrClosed.
+// ErrHostBusy, ErrClosed, ErrProxyDown, ErrProxyRefused.
 func (t *Transport) Do(ctx context.Context, req *Request) (*Exchange, error) {
 	r, err := t.newRun(ctx, req)
 	if err != nil {

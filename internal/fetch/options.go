@@ -17,7 +17,7 @@ type Options struct {
 	// Accept is the Accept field, unless a request brings its own. Default: HTML first, anything else too.
 	Accept string
 
-	// ConnectTimeout bounds the TCP handshake. Default 10 s.
+	// ConnectTimeout bounds the TCP handshake; with a proxy, that of both connections. Default 10 s.
 	ConnectTimeout time.Duration
 	// TLSTimeout bounds the TLS handshake. Default 10 s.
 	TLSTimeout time.Duration
@@ -54,9 +54,12 @@ type Options struct {
 
 	// Dial opens connections. It must honour its context. Default: net.Dialer.DialContext.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Control refuses an address by returning an error. It is asked on each dial, with IPv4-mapped IPv6
-	// addresses unmapped. Default: every address is allowed.
+	// Control refuses a target's address by returning an error. It is asked on each dial, with IPv4-mapped IPv6
+	// addresses unmapped; never about a name that a proxy resolves. Default: every address is allowed.
 	Control func(netip.AddrPort) error
+
+	// Proxy is the way to all targets; its own address is not subject to Control. Default: none, whatever the environment says.
+	Proxy Proxy
 
 	// RootCAs verify servers. Default: the system's, which honour SSL_CERT_FILE and SSL_CERT_DIR.
 	RootCAs *x509.CertPool

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -17,7 +18,7 @@ func (t *Transport) newRun(ctx context.Context, req *Request) (*run, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if req.URL.IsZero() || !req.Addr.IsValid() || req.Addr.Port() == 0 {
+	if req.URL.IsZero() || !req.Addr.IsValid() && !t.opt.Proxy.Resolves() || req.Addr.Port() == 0 {
 		return nil, errNoAddr
 	}
 	b, err := t.appendRequest(make([]byte, 0, 512), req)
@@ -62,18 +63,26 @@ func (t *Transport) appendRequest(b []byte, req *Request) ([]byte, error) {
 	return appendExtra(b, req)
 }
 
+// CheckField says why a request cannot have the field, or nil. The value is not in the error: it may be a secret.
+func CheckField(f Field) error {
+	if !validFieldName(f.Name) || strings.Contains(f.Name, " ") {
+		return fmt.Errorf("not a field name: %s", quote(f.Name))
+	}
+	for _, own := range framingFields {
+		if sameName(f.Name, own) {
+			return fmt.Errorf("field %s cannot be set by a request", own)
+		}
+	}
+	if !validFieldValue(f.Value) {
+		return fmt.Errorf("the value of %s has a control character", f.Name)
+	}
+	return nil
+}
+
 // appendExtra appends what the caller asked for, and the end of the header.
 func appendExtra(b []byte, req *Request) ([]byte, error) {
 	for _, f := range req.Header {
-		if !validFieldName(f.Name) {
-			return nil, fmt.Errorf("not a field name: %s", quote(f.Name))
-		}
-		for _, own := range framingFields {
-			if sameName(f.Name, own) {
-				return nil, fmt.Errorf("field %s cannot be set by a request", own)
-			}
-		}
-		if err := validValue(f.Name, f.Value); err != nil {
+		if err := CheckField(f); err != nil {
 			return nil, err
 		}
 		b = appendField(b, f.Name, f.Value)
