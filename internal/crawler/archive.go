@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -22,9 +23,6 @@ func (c *Crawler) archive(ctx context.Context, v *visit, x *fetch.Exchange, firs
 	if c.opt.NoArchive || len(x.HeadBytes) == 0 {
 		return nil // nothing came that could be replayed; fetches.jsonl says what happened
 	}
-	if err := c.reserve(ctx, v, x.WireBody.Len()); err != nil {
-		return err
-	}
 	t, err := c.take(ctx)
 	if err != nil {
 		return err
@@ -41,7 +39,7 @@ func (c *Crawler) archive(ctx context.Context, v *visit, x *fetch.Exchange, firs
 	}
 	v.main = len(v.members) - 1
 	request := warc.Record{Type: warc.Request, Date: x.Start, TargetURI: response.TargetURI, IPAddress: response.IPAddress,
-		ConcurrentTo: []string{v.members[v.main].ID}, HTTPHead: x.RequestBytes}
+		ConcurrentTo: []string{v.members[v.main].ID}, HTTPHead: withheld(x.RequestBytes, c.opt.Headers(v.lease.URL.Host()))}
 	if err := v.encode(t, &request); err != nil {
 		return err
 	}
@@ -50,6 +48,16 @@ func (c *Crawler) archive(ctx context.Context, v *visit, x *fetch.Exchange, firs
 	}
 	meta := metadataRecord(v, x, v.members[v.main].ID)
 	return v.encode(t, &meta)
+}
+
+// withheld returns the request as it is archived: without the values of fields that the operator added for this host. They
+// may be secrets, and archives are for everybody.
+func withheld(request []byte, added []fetch.Field) []byte {
+	for _, f := range added {
+		line := "\r\n" + f.Name + ": "
+		request = bytes.Replace(request, []byte(line+f.Value+"\r\n"), []byte(line+"(withheld)\r\n"), 1)
+	}
+	return request
 }
 
 func responseRecord(v *visit, x *fetch.Exchange, first *original) warc.Record {
@@ -110,20 +118,22 @@ func (v *visit) encode(t *tools, r *warc.Record) error {
 	return nil
 }
 
-// smallBody is the size up to which bodies are not accounted for: the frontier bounds how many visits wait for a commit, and most
-// pages are smaller.
+// smallBody is the size up to which bodies are not accounted for: the frontier lets 1024 visits wait for a commit, so
+// together they take 64 MiB at most, and most pages are smaller.
 const smallBody = 64 << 10
 
-// reserve waits until n bytes of body may be held in memory until the next commit.
-func (c *Crawler) reserve(ctx context.Context, v *visit, n int64) error {
-	n = min(n, c.opt.Memory-v.reserved)
+// reserve waits until the bodies of an exchange may be held in memory, until the commit: the decoded one to read it, and the one
+// received as archive record. A visit reserves once, for everything, before it reads: two that each held half and waited
+// for more would wait for ever.
+func (c *Crawler) reserve(ctx context.Context, v *visit, x *fetch.Exchange) error {
+	n := min(x.Body.Len()+x.WireBody.Len(), c.opt.Memory)
 	if n <= smallBody {
 		return nil
 	}
 	if err := c.memory.Acquire(ctx, n); err != nil {
 		return err
 	}
-	v.reserved += n
+	v.reserved = n
 	return nil
 }
 

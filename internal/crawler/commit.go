@@ -88,7 +88,7 @@ func (k *committer) run() error {
 	for {
 		work, err := k.c.Frontier.Collect(context.Background())
 		if errors.Is(err, frontier.ErrClosed) {
-			return nil
+			return k.end()
 		}
 		if err != nil {
 			return err
@@ -97,6 +97,23 @@ func (k *committer) run() error {
 			return err
 		}
 	}
+}
+
+// end writes how many skipped URLs were counted but not listed.
+func (k *committer) end() error {
+	out := outputs{skipped: k.skips.AppendCounts(nil)}
+	if len(out.skipped) == 0 {
+		return nil
+	}
+	if err := k.flush(&out, false); err != nil {
+		return err
+	}
+	b := k.c.DB.NewBatch()
+	defer b.Discard()
+	if err := k.writeProgress(b); err != nil {
+		return err
+	}
+	return b.Commit(true)
 }
 
 // step commits one group.
@@ -118,7 +135,7 @@ func (k *committer) step(work frontier.Work) error {
 	if err := b.Commit(true); err != nil {
 		return err
 	}
-	return k.applied(work, began)
+	return k.applied(work, refused, began)
 }
 
 // write appends the group to archive and streams, and syncs them.
@@ -143,19 +160,34 @@ func (k *committer) writeVisit(v *visit, out *outputs) error {
 		k.progress.Seq++
 		v.fetch.Seq = k.progress.Seq
 		out.fetches = v.fetch.AppendJSON(out.fetches)
-		k.c.opt.OnFetch(v.fetch)
 	}
 	if v.page != nil {
-		v.page.Seq = k.progress.Seq
+		if v.fetch != nil {
+			v.page.Seq = v.fetch.Seq
+		}
 		out.pages = v.page.AppendJSON(out.pages)
-		k.c.opt.OnPage(v.page)
 	}
 	for i := range v.skips {
 		out.skipped = k.skips.Append(out.skipped, &v.skips[i])
-		k.c.opt.OnSkip(&v.skips[i])
+	}
+	for o, n := range v.unlisted {
+		out.skipped = (&jobdir.SkipRecord{Reason: o.String(), Count: int64(n)}).AppendJSON(out.skipped)
 	}
 	out.links = append(out.links, v.records...)
 	return nil
+}
+
+// tell shows the visit to whoever wants to know, now that it is durable.
+func (o *Options) tell(v *visit) {
+	if v.fetch != nil {
+		o.OnFetch(v.fetch)
+	}
+	if v.page != nil {
+		o.OnPage(v.page)
+	}
+	for i := range v.skips {
+		o.OnSkip(&v.skips[i])
+	}
 }
 
 // store appends the visit's records to the archive and notes where the main one lies.
@@ -289,12 +321,17 @@ func (k *committer) refused(b *store.Batch, refused []frontier.Refused) error {
 	var out outputs
 	for i := range refused {
 		r := &refused[i]
-		s := PageState{Outcome: r.Outcome, Rule: r.Rule, Time: time.Now()}
+		s := PageState{Outcome: r.Outcome, Rule: r.Rule, Time: time.Now(), URL: r.Item.URL.String()}
 		b.Set(pageKey(k.c.Frontier.PartitionOf(r.Item.URL), r.Item.FP), s.Marshal())
-		out.skipped = k.skips.Append(out.skipped, &jobdir.SkipRecord{URL: r.Item.URL.String(), Host: r.Item.URL.Host(), Reason: r.Outcome.String(), Rule: r.Rule,
-			Parent: r.Item.Parent, Depth: int(r.Item.Depth)})
+		skip := skipOf(r)
+		out.skipped = k.skips.Append(out.skipped, &skip)
 	}
 	return k.flush(&out, false)
+}
+
+func skipOf(r *frontier.Refused) jobdir.SkipRecord {
+	return jobdir.SkipRecord{URL: r.Item.URL.String(), Host: r.Item.URL.Host(), Reason: r.Outcome.String(), Rule: r.Rule,
+		Parent: r.Item.Parent, Depth: int(r.Item.Depth)}
 }
 
 // streams are the open output streams by name.
@@ -310,8 +347,11 @@ func (c *Crawler) streams() map[string]*jobdir.Stream {
 func (k *committer) writeProgress(b *store.Batch) error {
 	c := k.c
 	p := &k.progress
-	p.Archive, p.Counts, p.Streams = c.Archive.Position(), c.Meter.Snapshot(time.Now()), map[string]int64{}
-	for name, s := range c.streams() {
+	p.Archive, p.Counts = c.Archive.Position(), c.Meter.Snapshot(time.Now())
+	if p.Streams == nil {
+		p.Streams = map[string]int64{}
+	}
+	for name, s := range c.streams() { // one that is not open in this run keeps its end
 		p.Streams[name] = s.Offset()
 	}
 	raw, err := json.Marshal(p)
@@ -323,14 +363,20 @@ func (k *committer) writeProgress(b *store.Batch) error {
 }
 
 // applied tells every part that the batch is durable.
-func (k *committer) applied(work frontier.Work, began time.Time) error {
+func (k *committer) applied(work frontier.Work, refused []frontier.Refused, began time.Time) error {
 	k.intake.applied()
 	k.c.Content.Applied()
 	if err := k.c.Seen.Applied(); err != nil {
 		return err
 	}
 	for _, f := range work.Finished {
-		k.c.release(f.Visit.(*visit))
+		v := f.Visit.(*visit)
+		k.c.release(v)
+		k.c.opt.tell(v)
+	}
+	for i := range refused {
+		skip := skipOf(&refused[i])
+		k.c.opt.OnSkip(&skip)
 	}
 	k.c.Frontier.Applied(k.intake.links)
 	now := time.Now()
@@ -355,7 +401,9 @@ func (v *visit) count(m *meter.Crawl) {
 	if v.fetch != nil {
 		m.Fetches.Add(1)
 		m.WireBytes.Add(int(v.exchange.Bytes))
-		m.Status[min(v.fetch.Status/100, 5)].Add(1)
+		if class := v.fetch.Status / 100; class < len(m.Status) { // odd ones are in Outcomes
+			m.Status[class].Add(1)
+		}
 		if v.fetch.Reused {
 			m.Reused.Add(1)
 		}
@@ -375,6 +423,10 @@ func (v *visit) count(m *meter.Crawl) {
 		if o, ok := outcome.Parse(v.skips[i].Reason); ok {
 			m.Outcomes[o].Add(1)
 		}
+	}
+	for o, n := range v.unlisted {
+		m.Skipped.Add(n)
+		m.Outcomes[o].Add(n)
 	}
 	if v.page != nil {
 		m.Pages.Add(1)

@@ -86,28 +86,28 @@ const (
 
 // Options of the crawl loop. Zero fields mean the default.
 type Options struct {
-	Agent        string                          // product token for robots.txt and meta robots; required
-	Workers      int                             // default 64
-	Retries      int                             // attempts after the first; the frontier's, for robots.txt here
-	MaxRedirects int                             // redirects in a row; default 10
-	MaxBytes     uint64                          // received bytes after which no further page is recorded; 0 = no limit
-	MaxBody      int64                           // decoded bytes of one body; default 10 MiB
-	GzipLevel    int                             // of archive members; default 1
-	Sitemaps     SitemapMode                     // default auto
-	IgnoreRobots func(host string) bool          // nil: none
-	Headers      func(host string) []fetch.Field // extra fields for a host; nil: none
-	Contacted    func(host string, local bool)   // told of each host before its contacts, and whether its address is on loopback or private
-	FollowNear   bool                            // follow links of near-duplicates; node sets it unless --near-duplicates skip
-	NearOff      bool                            // no SimHash at all
-	ObeyRel      bool                            // do not follow rel=nofollow
-	Seeds        []string                        // for the seed field of page records, by number
-	Run          int                             // number of this run of the program in the crawl folder, from 1
-	Memory       int64                           // bytes of bodies and archive records in memory at once; default 128 MiB
-	NoArchive    bool                            // write no WARC records
-	OnPage       func(*jobdir.PageRecord)        // called by the committer for each page record; nil: nobody
-	OnFetch      func(*jobdir.FetchRecord)       // the same for exchanges
-	OnSkip       func(*jobdir.SkipRecord)        // the same for skipped URLs
-	KeepFor      time.Duration                   // how long a connection is kept for the next contact; default 15 s
+	Agent        string                              // product token for robots.txt and meta robots; required
+	Workers      int                                 // default 64
+	Retries      int                                 // attempts after the first; the frontier's, for robots.txt here
+	MaxRedirects int                                 // redirects in a row; default 10
+	MaxBytes     uint64                              // received bytes after which no further page is recorded; 0 = no limit
+	MaxBody      int64                               // decoded bytes of one body; default 10 MiB
+	GzipLevel    int                                 // of archive members; default 1
+	Sitemaps     SitemapMode                         // default auto
+	IgnoreRobots func(host string) bool              // nil: none
+	Headers      func(host string) []fetch.Field     // extra fields for a host; nil: none
+	Admit        func(host string, local bool) error // asked before each contact, with whether the address is on loopback or private; an error ends the crawl; nil: all may be contacted
+	FollowNear   bool                                // follow links of near-duplicates; node sets it unless --near-duplicates skip
+	NearOff      bool                                // no SimHash at all
+	ObeyRel      bool                                // do not follow rel=nofollow
+	Seeds        []string                            // for the seed field of page records, by number
+	Run          int                                 // number of this run of the program in the crawl folder, from 1
+	Memory       int64                               // bytes of bodies and archive records in memory at once; default 128 MiB
+	NoArchive    bool                                // write no WARC records
+	OnPage       func(*jobdir.PageRecord)            // called by the committer for each page record, once it is durable; nil: nobody
+	OnFetch      func(*jobdir.FetchRecord)           // the same for exchanges
+	OnSkip       func(*jobdir.SkipRecord)            // the same for skipped URLs
+	KeepFor      time.Duration                       // how long a connection is kept for the next contact; default 15 s
 }
 
 // EnsureDefaults fills zero fields.
@@ -134,8 +134,8 @@ func (o *Options) EnsureDefaults() {
 	if o.OnSkip == nil {
 		o.OnSkip = func(*jobdir.SkipRecord) {}
 	}
-	if o.Contacted == nil {
-		o.Contacted = func(string, bool) {}
+	if o.Admit == nil {
+		o.Admit = func(string, bool) error { return nil }
 	}
 }
 
@@ -199,7 +199,7 @@ func New(p Parts, o Options) (*Crawler, error) {
 }
 
 // Run crawls until there is nothing left (frontier.ErrExhausted), a limit is reached (frontier.ErrLimit,
-// ErrMaxBytes), or soft is done: then no further lease is taken, requests under way end as they would, and
+// ErrMaxBytes, an error of Admit), or soft is done: then no further lease is taken, requests under way end as they would, and
 // everything finished is committed. When hard is done as well, requests under way are cut; their URLs
 // stay queued.
 func (c *Crawler) Run(soft, hard context.Context) error {

@@ -1,6 +1,11 @@
 package crawler
 
 import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+
 	"decorum/internal/frontier"
 	"decorum/internal/jobdir"
 	"decorum/internal/outcome"
@@ -8,7 +13,7 @@ import (
 	"decorum/internal/weburl"
 )
 
-// maxSkipsPerVisit bounds the dropped links of one page that are listed; the rest are counted by the filter.
+// maxSkipsPerVisit bounds the dropped links of one page that are listed; the rest are counted by reason.
 const maxSkipsPerVisit = 1000
 
 // hops appends a letter to the path from the seed: L link, R redirect, E embedded, S sitemap. A step that left
@@ -37,10 +42,24 @@ func outside(path string) (n int) {
 // follow turns the links of a page into intake: each resolved, tested in order, and looked up in the cache of popular
 // URLs. What is dropped has a reason.
 func (c *Crawler) follow(v *visit, base weburl.URL, links []parse.Link, nofollow bool) {
-	f := follower{c: c, v: v, page: v.lease.URL.String()}
+	f := c.follower(v)
 	v.found.found += len(links)
 	for i := range links {
 		f.link(base, &links[i], nofollow)
+	}
+}
+
+// dropAll drops the links of a page for a reason that holds for all of them.
+func (c *Crawler) dropAll(v *visit, base weburl.URL, links []parse.Link, why outcome.Outcome, rule string) {
+	f := c.follower(v)
+	v.found.found += len(links)
+	for i := range links {
+		u, err := base.Resolve(links[i].Ref)
+		if err != nil {
+			f.dropBad(links[i].Ref, err)
+			continue
+		}
+		f.drop(f.item(u, &links[i]), why, rule)
 	}
 }
 
@@ -48,13 +67,18 @@ func (c *Crawler) follow(v *visit, base weburl.URL, links []parse.Link, nofollow
 type follower struct {
 	c    *Crawler
 	v    *visit
-	page string
+	page string // where the links stand
+}
+
+func (c *Crawler) follower(v *visit) follower {
+	return follower{c: c, v: v, page: v.lease.URL.String()}
 }
 
 func (f *follower) link(base weburl.URL, l *parse.Link, nofollow bool) {
 	u, err := base.Resolve(l.Ref)
 	if err != nil {
-		return // mailto:, javascript: and broken references are not URLs of the web
+		f.dropBad(l.Ref, err)
+		return
 	}
 	it := f.item(u, l)
 	if nofollow && !it.Embed || f.c.opt.ObeyRel && l.Rel&parse.RelNofollow != 0 {
@@ -63,7 +87,7 @@ func (f *follower) link(base weburl.URL, l *parse.Link, nofollow bool) {
 	}
 	f.record(u, l)
 	if it.Kind == frontier.Sitemap && u.Domain() != f.v.lease.URL.Domain() {
-		f.drop(it, outcome.OutOfScope, "sitemap of another site")
+		f.drop(it, outcome.OutOfScope, foreignSitemap)
 		return
 	}
 	if f.c.opt.Sitemaps == SitemapsOnly && l.Kind != parse.SitemapEntry && l.Kind != parse.SitemapIndex {
@@ -123,13 +147,38 @@ func (f *follower) admit(it frontier.Item) {
 
 // drop notes why a link was not taken, each URL and reason once as far as memory reaches.
 func (f *follower) drop(it frontier.Item, o outcome.Outcome, rule string) {
-	fp := f.c.Hasher.Fingerprint(it.URL)
-	fp[len(fp)-1] ^= byte(o)
-	if f.c.dropped.Seen(fp) || len(f.v.skips) >= maxSkipsPerVisit {
+	f.list(f.c.Hasher.Fingerprint(it.URL), o, jobdir.SkipRecord{URL: it.URL.String(), Rule: rule, Host: it.URL.Host(), Depth: int(it.Depth)})
+}
+
+// dropBad notes a reference that is no URL. One of another scheme (mailto:, javascript:, data:) was not meant for crawlers
+// and is not worth a word.
+func (f *follower) dropBad(ref string, err error) {
+	if errors.Is(err, weburl.ErrScheme) {
 		return
 	}
-	f.v.skips = append(f.v.skips, jobdir.SkipRecord{URL: it.URL.String(), Reason: o.String(), Rule: rule, Host: it.URL.Host(),
-		Parent: f.page, Depth: int(it.Depth)})
+	sum := sha256.Sum256([]byte(ref))
+	shown := strings.ToValidUTF8(ref[:min(len(ref), maxBadURL)], "?")
+	f.list(weburl.Fingerprint(sum[:16]), outcome.BadURL, jobdir.SkipRecord{URL: shown, Rule: err.Error(), Depth: int(f.v.lease.Depth) + 1})
+}
+
+// maxBadURL is how much of a broken reference is recorded, in bytes: enough to find it on the page.
+const maxBadURL = 200
+
+// list records a dropped link, or counts it when the page has had enough of them.
+func (f *follower) list(fp weburl.Fingerprint, o outcome.Outcome, r jobdir.SkipRecord) {
+	fp[len(fp)-1] ^= byte(o)
+	if f.c.dropped.Seen(fp) {
+		return
+	}
+	if len(f.v.skips) < maxSkipsPerVisit {
+		r.Reason, r.Parent = o.String(), f.page
+		f.v.skips = append(f.v.skips, r)
+		return
+	}
+	if f.v.unlisted == nil {
+		f.v.unlisted = map[outcome.Outcome]int{}
+	}
+	f.v.unlisted[o]++
 }
 
 // record writes a link record for an indexer, if links are wanted.
@@ -143,13 +192,13 @@ func (f *follower) record(u weburl.URL, l *parse.Link) {
 
 // redirect hands the target of a redirect to the frontier, at the head of its host's queue.
 func (c *Crawler) redirect(v *visit, target weburl.URL) {
-	f := follower{c: c, v: v, page: v.lease.URL.String()}
+	f := c.follower(v)
 	from := &v.lease
 	v.found.found++
 	it := frontier.Item{URL: target, Kind: from.Kind, Head: true, Depth: from.Depth, Seed: from.Seed, Parent: f.page, Anchor: from.Anchor,
 		Embed: from.Embed, Redirects: from.Redirects + 1, Hops: hops(from.Hops, 'R')}
 	if int(it.Redirects) > c.opt.MaxRedirects {
-		f.drop(it, outcome.RedirectLimit, "more than 10 redirects in a row")
+		f.drop(it, outcome.RedirectLimit, fmt.Sprintf("more than %d redirects in a row", c.opt.MaxRedirects))
 		return
 	}
 	if from.Depth == 0 && onlyRedirects(from.Hops) && target.Domain() == from.URL.Domain() {

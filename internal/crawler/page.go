@@ -21,7 +21,7 @@ func (c *Crawler) process(ctx context.Context, v *visit, x *fetch.Exchange) erro
 	v.pageRecord(x, c.opt.Seeds)
 	var first *original
 	if x.Outcome == outcome.OK {
-		body, err := c.body(ctx, v, x)
+		body, err := bodyBytes(x.Body)
 		if err != nil {
 			return err
 		}
@@ -45,17 +45,6 @@ func (c *Crawler) process(ctx context.Context, v *visit, x *fetch.Exchange) erro
 		v.page = nil // another attempt follows; fetches.jsonl has this one
 	}
 	return c.archive(ctx, v, x, first)
-}
-
-// body returns the decoded body, in memory.
-func (c *Crawler) body(ctx context.Context, v *visit, x *fetch.Exchange) ([]byte, error) {
-	if b, ok := x.Body.Bytes(); ok {
-		return b, nil
-	}
-	if err := c.reserve(ctx, v, x.Body.Len()); err != nil {
-		return nil, err
-	}
-	return readAll(x.Body)
 }
 
 // seenBefore looks the body up among all bodies. Of a duplicate it returns the first page with this body. A body that was
@@ -127,12 +116,12 @@ func (c *Crawler) readHTML(v *visit, x *fetch.Exchange, t *tools, body []byte, c
 	}
 	links := append(page.Links, parse.ParseLinkHeader(x.Header.Values("Link"))...)
 	if near && !c.opt.FollowNear {
-		v.found.found += len(links)
+		c.dropAll(v, base, links, outcome.DuplicateParent, "--near-duplicates skip: nearly the same as "+v.page.NearDupOf)
 		return nil
 	}
 	c.follow(v, base, links, asked&parse.NoFollow != 0)
 	if page.LinksDropped > 0 {
-		f := follower{c: c, v: v, page: v.lease.URL.String()}
+		f := c.follower(v)
 		f.drop(frontier.Item{URL: v.lease.URL, Depth: v.lease.Depth}, outcome.LinkLimit, "further links of this page were not read")
 	}
 	if ref, ok := parse.ParseRefresh(x.Header.Get("Refresh")); ok {
@@ -189,7 +178,7 @@ func (c *Crawler) readSitemap(v *visit, t *tools, body []byte, contentType strin
 	}
 	c.follow(v, v.lease.URL, m.Links(), false)
 	if m.Truncated != "" {
-		f := follower{c: c, v: v, page: v.lease.URL.String()}
+		f := c.follower(v)
 		f.drop(frontier.Item{URL: v.lease.URL, Depth: v.lease.Depth}, outcome.SitemapLimit, m.Truncated)
 	}
 }

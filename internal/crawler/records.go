@@ -19,6 +19,7 @@ func (v *visit) noteFetch(u weburl.URL, x *fetch.Exchange, run int) {
 	v.fetch = &jobdir.FetchRecord{Run: run, TS: x.Start, EndTS: x.End, Kind: l.Kind.String(), URL: u.String(), Host: l.Host,
 		IP: x.Addr.Addr().String(), Status: x.Status, Outcome: x.Outcome.String(), Attempt: l.Attempt,
 		TotalMS: jobdir.Millis(x.Total), RobotsVersion: v.version, RobotsRule: v.allowed, Reused: x.Reused, BytesWire: jobdir.Known(x.WireBytes)}
+	v.mime = mediaType(x.Header.Get("Content-Type"))
 	if !l.LastEnd.IsZero() {
 		v.fetch.GapMS = jobdir.Millis(x.Start.Sub(l.LastEnd))
 		v.fetch.PromisedMS, v.fetch.GapReason = jobdir.Millis(l.Promised), l.Reason.String()
@@ -43,7 +44,7 @@ func (v *visit) identity(seeds []string) *jobdir.PageRecord {
 func (v *visit) pageRecord(x *fetch.Exchange, seeds []string) {
 	r := v.identity(seeds)
 	r.IP, r.Status, r.Outcome, r.Proto = x.Addr.Addr().String(), x.Status, x.Outcome.String(), x.Proto
-	r.MIME = mediaType(x.Header.Get("Content-Type"))
+	r.MIME = v.mime
 	r.BytesWire, r.BytesBody, r.Truncated = jobdir.Known(x.WireBytes), jobdir.Known(x.Body.Len()), x.Truncated
 	r.ETag, r.LastModified = x.Header.Get("ETag"), x.Header.Get("Last-Modified")
 	if !x.Reused {
@@ -68,13 +69,8 @@ func (v *visit) indexLine(dst []byte, place warc.Place, m warc.Member) []byte {
 	}
 	r := jobdir.CDXRecord{URL: u, TS: v.exchange.Start, Status: v.exchange.Status, Digest: m.PayloadDigest,
 		Length: place.Length, Offset: place.Offset, Filename: place.File}
-	switch {
-	case m.Type == warc.Revisit:
+	if r.MIME = v.mime; m.Type == warc.Revisit {
 		r.MIME = jobdir.RevisitMIME
-	case v.page != nil:
-		r.MIME = v.page.MIME
-	default:
-		r.MIME = "text/plain"
 	}
 	return r.AppendLine(dst)
 }

@@ -40,20 +40,23 @@ func robotsKey(origin string) store.Key {
 // visitRobots contacts target for the robots.txt of an origin: the first contact with a host, and each hop of a redirect.
 func (c *Crawler) visitRobots(ctx context.Context, v *visit, origin string, target weburl.URL) error {
 	hop := v.lease.Kind == frontier.Robots
+	if hop && !c.awaited(v, origin, target) {
+		return nil
+	}
 	x, err := c.contact(ctx, v, target, robots.MaxBytes)
 	if err != nil {
 		return err
 	}
-	if hop {
-		v.exchange.Wake = append(v.exchange.Wake, c.politeKeyOf(origin))
-	}
 	if x == nil { // no address: for the host itself that concludes the page, for a hop it is a network failure
-		if hop {
+		if hop && v.stop == nil {
 			c.learn(v, origin, target, c.Robots.Response(origin, 0, nil, weburl.URL{}, 0, time.Now()))
 		}
 		return nil
 	}
 	defer x.Close()
+	if err := c.reserve(ctx, v, x); err != nil {
+		return err
+	}
 	status, body := x.Status, []byte(nil)
 	if x.Outcome.Class() == outcome.ClassFailed {
 		status = 0
@@ -69,19 +72,36 @@ func (c *Crawler) visitRobots(ctx context.Context, v *visit, origin string, targ
 	return c.archive(ctx, v, x, nil)
 }
 
+// awaited tells whether the origin still waits for target, and has it woken when the visit is over. A parked host asks
+// again every two minutes, so of several leases for one hop only the first makes the contact.
+func (c *Crawler) awaited(v *visit, origin string, target weburl.URL) bool {
+	home, err := weburl.Parse(origin + "/")
+	if err != nil {
+		v.conclude(outcome.BadURL) // cannot be: it is the origin of a URL
+		return false
+	}
+	v.exchange.Wake = append(v.exchange.Wake, c.Frontier.PoliteKey(home))
+	if a := c.Robots.Lookup(home, time.Now()); a.Action == robots.Elsewhere && a.Target == target {
+		return true
+	}
+	v.conclude(outcome.Seen)
+	return false
+}
+
 // learn turns the answer into host state, durable facts and links.
 func (c *Crawler) learn(v *visit, origin string, from weburl.URL, a robots.Answer) {
 	if e, ok := c.Robots.Snapshot(origin); ok {
 		v.robots = &e
 	}
-	switch a.Action {
-	case robots.Defer:
-		v.exchange.HostFailed, v.exchange.Until = true, a.Until
-	case robots.Use:
-		if v.lease.Kind != frontier.Robots {
-			v.exchange.CrawlDelay = delayOf(a)
-		}
+	if a.Action == robots.Use {
 		c.sitemapsOf(v, from, a.Rules)
+	}
+	if v.lease.Kind == frontier.Robots {
+		return // the host of a hop has no part in it, beyond the outcome of this contact
+	}
+	v.exchange.CrawlDelay = delayOf(a)
+	if a.Action == robots.Defer {
+		v.exchange.HostFailed, v.exchange.Until = true, a.Until
 	}
 }
 
@@ -103,14 +123,23 @@ func (c *Crawler) sitemapsOf(v *visit, base weburl.URL, rules *robots.Rules) {
 	}
 	f := follower{c: c, v: v, page: base.String()}
 	for _, ref := range refs[:min(len(refs), maxSitemaps)] {
+		v.found.found++
 		u, err := base.Resolve(ref)
-		if err != nil || u.Domain() != base.Domain() {
+		if err != nil {
+			f.dropBad(ref, err)
 			continue
 		}
-		v.found.found++
-		f.admit(frontier.Item{URL: u, Kind: frontier.Sitemap, Hops: hops(v.lease.Hops, 'S'), Seed: v.lease.Seed, Parent: f.page})
+		it := frontier.Item{URL: u, Kind: frontier.Sitemap, Hops: hops(v.lease.Hops, 'S'), Seed: v.lease.Seed, Parent: f.page}
+		if u.Domain() != base.Domain() {
+			f.drop(it, outcome.OutOfScope, foreignSitemap)
+			continue
+		}
+		f.admit(it)
 	}
 }
+
+// foreignSitemap is why a sitemap on another domain is not read: anyone could name any.
+const foreignSitemap = "sitemap of another site"
 
 // maxSitemaps is how many Sitemap lines of one robots.txt are followed; indexes name the rest.
 const maxSitemaps = 500
@@ -122,14 +151,6 @@ func delayOf(a robots.Answer) time.Duration {
 	}
 	d, _ := a.Rules.Delay() // none is zero
 	return d
-}
-
-func (c *Crawler) politeKeyOf(origin string) string {
-	u, err := weburl.Parse(origin + "/")
-	if err != nil {
-		return ""
-	}
-	return c.Frontier.PoliteKey(u)
 }
 
 // bodyBytes returns the decoded body, read from its spool file if it is there.

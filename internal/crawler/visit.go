@@ -36,6 +36,7 @@ type visit struct {
 	fetch    *jobdir.FetchRecord
 	dns      *warc.Record  // answer of a name server, for the archive
 	dnsTime  time.Duration // spent on it
+	mime     string        // of the answer, without parameters
 	version  string        // of the robots.txt in force
 	allowed  string        // the line of it that allowed the URL
 	sitemap  bool          // the body was a sitemap
@@ -43,7 +44,8 @@ type visit struct {
 	links    []frontier.Item
 	records  []byte // link records, JSON lines
 	skips    []jobdir.SkipRecord
-	newSeed  weburl.URL // where a seed moved to
+	unlisted map[outcome.Outcome]int // links dropped beyond those in skips, by reason
+	newSeed  weburl.URL              // where a seed moved to
 	found    foundLinks
 	digest   contentseen.Digest
 	ref      contentseen.Ref // of this page, should it be the first with its body
@@ -98,6 +100,9 @@ func (c *Crawler) visit(ctx context.Context, v *visit) error {
 		return err
 	}
 	defer x.Close()
+	if err := c.reserve(ctx, v, x); err != nil {
+		return err
+	}
 	return c.process(ctx, v, x)
 }
 
@@ -139,10 +144,19 @@ func (c *Crawler) permission(ctx context.Context, v *visit) (allowed bool, err e
 	case robots.Elsewhere:
 		c.sendElsewhere(v, u.Origin(), a.Target)
 	case robots.Defer:
+		if a.Errors >= maxRobotsErrors {
+			v.refuse(outcome.GaveUp, fmt.Sprintf("%s; %d times in a row since %s", a.Reason, a.Errors, a.Since.UTC().Format(time.RFC3339)))
+			return false, nil
+		}
 		v.exchange.Until = a.Until
 	}
 	return false, nil
 }
+
+// maxRobotsErrors is how often in a row robots.txt may be unavailable before the URLs of its origin are given up. It ends what
+// host failures do not: a robots.txt that is redirected to a dead host, while its own host answers. At the default back-off
+// ten failures take 15 hours.
+const maxRobotsErrors = 10
 
 // contact makes the one contact of the lease. A nil exchange without an error means that there was none and
 // the visit is over (DNS, policy, limits).
@@ -216,7 +230,10 @@ func (c *Crawler) address(ctx context.Context, v *visit, u weburl.URL) (netip.Ad
 		c.archiveDNS(v, u.Host(), a)
 	}
 	addr := a.Addrs[(v.lease.Attempt-1)%len(a.Addrs)] // a retry tries another address
-	c.opt.Contacted(v.lease.Host, c.Policy.IsLocal(addr))
+	if err := c.opt.Admit(v.lease.Host, c.Policy.IsLocal(addr)); err != nil {
+		v.stop = err
+		return netip.Addr{}, false, nil
+	}
 	return addr, true, nil
 }
 

@@ -1,5 +1,4 @@
-// Package housekeeping wakes every second while a crawl runs and looks after it: disk space, limits on
-// time, guards, and a view of the whole for screen, page and log.
+// Package housekeeping wakes every second while a crawl runs and looks after it: disk space and the limit on time.
 //
 // It decides nothing about URLs. What it stops, it stops through the two handles it is given: Pause and Resume, which
 // hold back leases (requests under way are unaffected), and End, which ends the crawl with a reason.
@@ -15,42 +14,33 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"decorum/internal/frontier"
-	"decorum/internal/meter"
 )
 
 // Period is how often the housekeeper wakes. "Every few seconds" of IR-book 20.2.1 would let a fast disk fill
 // up 2 GiB behind its back; a second does not.
 const Period = time.Second
 
-// Guard ends a crawl that should not go on as it is: Check returns why, or "".
-type Guard func(meter.Snapshot, frontier.Snapshot) (reason string)
-
 // Options of a housekeeper.
 type Options struct {
-	Meter    *meter.Crawl
-	Frontier *frontier.Frontier
-	MinFree  uint64                 // low-water mark in bytes; 0 = no guard. High-water is an eighth more
-	Free     func() (uint64, error) // bytes free where the crawl folder is
-	MaxTime  time.Duration          // of this run; 0 = no limit
-	Guard    Guard                  // nil: none
-	Log      func(format string, args ...any)
+	Frontier Frontier                         // required
+	MinFree  uint64                           // low-water mark in bytes; 0 = no guard. High-water is an eighth more
+	Free     func() (uint64, error)           // bytes free where the crawl folder is; required with MinFree
+	MaxTime  time.Duration                    // of this run; 0 = no limit
+	Log      func(format string, args ...any) // for a person; nil drops it
 }
 
-// EndReason says why housekeeping ended a crawl.
-type EndReason string
-
-const (
-	EndTime  EndReason = "max_time"
-	EndGuard EndReason = "guard"
-)
+// Frontier is what can be held back.
+type Frontier interface {
+	Pause(reason string)
+	Resume()
+}
 
 // Housekeeper watches one crawl.
 type Housekeeper struct {
 	o     Options
-	end   func(reason EndReason, text string)
+	end   func(why string)
 	began time.Time
+	blind bool // disk space could not be read the last time
 
 	mu     sync.Mutex
 	paused string // why the crawl rests, or ""; guarded by mu
@@ -58,10 +48,15 @@ type Housekeeper struct {
 }
 
 // New returns a housekeeper; Run starts it.
-func New(o Options) *Housekeeper { return &Housekeeper{o: o} }
+func New(o Options) *Housekeeper {
+	if o.Log == nil {
+		o.Log = func(string, ...any) {}
+	}
+	return &Housekeeper{o: o, end: func(string) {}}
+}
 
-// OnEnd says what ends the crawl; it is called at most once, from Run. Call it before Run.
-func (h *Housekeeper) OnEnd(end func(reason EndReason, text string)) { h.end = end }
+// OnEnd says what ends the crawl when its time is over; it is called at most once, from Run. Call OnEnd before Run.
+func (h *Housekeeper) OnEnd(end func(why string)) { h.end = end }
 
 // Run watches until ctx is done.
 func (h *Housekeeper) Run(ctx context.Context) {
@@ -72,7 +67,7 @@ func (h *Housekeeper) Run(ctx context.Context) {
 	for {
 		h.disk()
 		if !ended {
-			ended = h.limits()
+			ended = h.timeOver()
 		}
 		select {
 		case <-ctx.Done():
@@ -82,19 +77,13 @@ func (h *Housekeeper) Run(ctx context.Context) {
 	}
 }
 
-func (h *Housekeeper) limits() (ended bool) {
-	if h.o.MaxTime > 0 && time.Since(h.began) >= h.o.MaxTime {
-		h.end(EndTime, fmt.Sprintf("time limit %v reached", h.o.MaxTime))
-		return true
-	}
-	if h.o.Guard == nil {
+// timeOver ends the crawl at its limit on time.
+func (h *Housekeeper) timeOver() bool {
+	if h.o.MaxTime <= 0 || time.Since(h.began) < h.o.MaxTime {
 		return false
 	}
-	if why := h.o.Guard(h.o.Meter.Snapshot(time.Now()), h.o.Frontier.Snapshot(0)); why != "" {
-		h.end(EndGuard, why)
-		return true
-	}
-	return false
+	h.end(fmt.Sprintf("time limit %v reached", h.o.MaxTime))
+	return true
 }
 
 // disk pauses below the low-water mark and resumes above the high-water mark.
@@ -104,9 +93,13 @@ func (h *Housekeeper) disk() {
 	}
 	free, err := h.o.Free()
 	if err != nil {
-		h.o.Log("disk space cannot be read: %v", err)
+		if !h.blind {
+			h.o.Log("disk space cannot be read, so --min-free is not watched: %v", err)
+		}
+		h.blind = true
 		return
 	}
+	h.blind = false
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {

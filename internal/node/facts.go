@@ -19,6 +19,7 @@ type facts struct {
 	Seeds      []string  `json:"seeds"` // of all runs; the number of a seed is its index
 	Taken      int       `json:"taken"` // seeds that are in the intake or beyond
 	WallMS     int64     `json:"wall_ms"`
+	Strangers  []string  `json:"strangers,omitempty"` // hosts on public addresses, as many as a crawl without --contact may contact
 }
 
 var factsKey = store.Key{Partition: store.Global, Space: store.Meta, ID: []byte("crawl")}

@@ -1,35 +1,46 @@
 package node
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
-// hosts remembers which politeness keys were contacted in this run and where they are. Of strangers (hosts
-// on public addresses) only as many are kept as the guard of --contact counts to.
+// hosts remembers which politeness keys were contacted and where they are. Of strangers (hosts on public addresses)
+// only as many are kept as a crawl without --contact may contact. Safe for concurrent use.
 type hosts struct {
-	near sync.Map // key -> true: on loopback or private addresses
-	far  sync.Map // key -> true
+	near sync.Map // key -> true: the last contact of this run went to a loopback or private address
+	far  sync.Map // key -> true: strangers of all runs
 
 	mu sync.Mutex
 	n  int // size of far; guarded by mu
 }
 
-// note is called before each contact.
-func (h *hosts) note(key string, local bool) {
-	set := &h.far
+// note is called before each contact. It returns how many strangers there are with this host.
+func (h *hosts) note(key string, local bool) (strangers int) {
 	if local {
-		set = &h.near
+		if _, known := h.near.Load(key); !known {
+			h.near.Store(key, true)
+		}
+		return 0
 	}
-	if _, known := set.Load(key); known {
-		return
-	}
-	if local {
-		set.Store(key, true)
-		return
-	}
+	h.near.Delete(key)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, known := set.Load(key); !known && h.n <= anonymousHosts {
-		set.Store(key, true)
-		h.n++
+	if _, known := h.far.Load(key); known {
+		return min(h.n, anonymousHosts) // it was admitted before
+	}
+	if h.n >= anonymousHosts {
+		return h.n + 1
+	}
+	h.far.Store(key, true)
+	h.n++
+	return h.n
+}
+
+// remember takes over the strangers of earlier runs.
+func (h *hosts) remember(strangers []string) {
+	for _, key := range strangers {
+		h.note(key, false)
 	}
 }
 
@@ -38,9 +49,12 @@ func (h *hosts) local(key string) bool {
 	return ok
 }
 
-// strangers counts hosts on public addresses, up to one more than the guard allows.
-func (h *hosts) strangers() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.n
+// strangers lists the hosts on public addresses, at most as many as a crawl without --contact may contact.
+func (h *hosts) strangers() (keys []string) {
+	h.far.Range(func(key, _ any) bool {
+		keys = append(keys, key.(string))
+		return true
+	})
+	slices.Sort(keys)
+	return keys
 }

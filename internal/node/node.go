@@ -65,13 +65,12 @@ type Node struct {
 	crawl   *crawler.Crawler
 	keeper  *housekeeping.Housekeeper
 	hasher  *weburl.Hasher
-	hosts   hosts // contacted in this run
+	hosts   hosts // contacted
 	closers []io.Closer
 	began   time.Time
 
-	mu    sync.Mutex
-	ended housekeeping.EndReason // why housekeeping ended the crawl; guarded by mu
-	text  string                 // the same for a person; guarded by mu
+	mu       sync.Mutex
+	timeOver string // why housekeeping ended the crawl, "" if it did not; guarded by mu
 }
 
 // Open opens the crawl folder, recovers what an earlier run left, and takes in the seeds.
@@ -135,8 +134,8 @@ func (n *Node) openFolder() error {
 }
 
 func (n *Node) openState() error {
-	// A quarter of the memory budget is the block cache, a sixteenth each of two memtables; the sieve has
-	// another quarter (openQueues).
+	// Of the memory budget an eighth is the block cache and a sixteenth the two memtables; the sieve has a quarter
+	// (openQueues), and bodies on their way to the archive have another (crawlerOptions).
 	mem := int64(n.opt.Config.Memory)
 	db, err := store.Open(store.Options{Dir: n.dir.Path("state/db"), FS: n.opt.FS, CacheSize: mem / 8, MemTable: uint64(mem / 32)})
 	if err != nil {
@@ -161,9 +160,14 @@ func (n *Node) openState() error {
 
 // addSeeds appends the seeds of this run that are not known yet.
 func (n *Node) addSeeds() {
+	known := map[string]bool{}
+	for _, text := range n.facts.Seeds {
+		known[text] = true
+	}
 	for _, s := range n.opt.Seeds {
-		if !slices.Contains(n.facts.Seeds, s.String()) {
-			n.facts.Seeds = append(n.facts.Seeds, s.String())
+		if text := s.String(); !known[text] {
+			known[text] = true
+			n.facts.Seeds = append(n.facts.Seeds, text)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package node
 
 import (
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
@@ -39,7 +38,7 @@ func (n *Node) frontierOptions() (frontier.Options, error) {
 		return frontier.Options{}, err
 	}
 	o := frontier.Options{DB: n.db, Hasher: n.hasher, Partitions: n.facts.Partitions, Floor: time.Duration(c.Delay), Factor: orNegative(c.DelayFactor),
-		Fast: n.fast, IPGap: orNegative(time.Duration(c.IPGap)), FastAddr: n.fastAddr, Fronts: c.FrontQueues, Backs: frontier.Backs(backs),
+		Fast: n.fast(), IPGap: orNegative(time.Duration(c.IPGap)), FastAddr: n.fastAddr, Fronts: c.FrontQueues, Backs: frontier.Backs(backs),
 		Workers: n.workers(), Prioritize: prioritize, MaxPages: c.MaxPages, HostPages: c.HostPages, Retries: orNegative(c.Retries), HostBackoff: time.Duration(c.Backoff)}
 	if c.Delay == 0 {
 		o.Floor = time.Second // of hosts that are not local
@@ -59,14 +58,9 @@ func orNegative[T int | float64 | time.Duration](v T) T {
 }
 
 // fast hosts have neither floor nor factor: those named, and with --delay 0 those on local addresses.
-func (n *Node) fast(host string) bool {
-	if slices.Contains(n.opt.Config.FastHost, host) {
-		return true
-	}
-	if n.opt.Config.Delay != 0 {
-		return false
-	}
-	return n.hosts.local(host)
+func (n *Node) fast() func(host string) bool {
+	named, local := config.Hosts(n.opt.Config.FastHost), n.opt.Config.Delay == 0
+	return func(host string) bool { return named[host] || local && n.hosts.local(host) }
 }
 
 // fastAddr addresses have no rest of their own.
@@ -121,16 +115,13 @@ func (n *Node) crawlerOptions() crawler.Options {
 	c := &n.opt.Config
 	return crawler.Options{Agent: config.Product, Workers: n.workers(), Retries: c.Retries, MaxBytes: uint64(c.MaxBytes), MaxBody: int64(c.MaxBody),
 		GzipLevel: c.GzipLevel, Sitemaps: crawler.SitemapMode(c.Sitemaps), IgnoreRobots: n.ignoresRobots(), Headers: n.headers(),
-		Contacted: n.hosts.note, FollowNear: c.NearDuplicates != "skip", NearOff: c.NearDuplicates == "off", ObeyRel: c.RelNofollow,
+		Admit: n.admit, FollowNear: c.NearDuplicates != "skip", NearOff: c.NearDuplicates == "off", ObeyRel: c.RelNofollow,
 		Seeds: n.facts.Seeds, Run: n.facts.Runs, Memory: int64(c.Memory) / 4, NoArchive: !c.Has("warc"), OnPage: n.opt.OnPage, OnFetch: n.opt.OnFetch, OnSkip: n.opt.OnSkip}
 }
 
 func (n *Node) ignoresRobots() func(string) bool {
-	hosts := n.opt.Config.IgnoreRobots
-	if len(hosts) == 0 {
-		return nil
-	}
-	return func(host string) bool { return slices.Contains(hosts, host) }
+	hosts := config.Hosts(n.opt.Config.IgnoreRobots)
+	return func(host string) bool { return hosts[host] }
 }
 
 // headers sends the fields of -H to the hosts of the seeds and nowhere else: they may be secrets.

@@ -14,7 +14,6 @@ import (
 	"decorum/internal/frontier"
 	"decorum/internal/housekeeping"
 	"decorum/internal/jobdir"
-	"decorum/internal/meter"
 	"decorum/internal/outcome"
 	"decorum/internal/weburl"
 )
@@ -35,6 +34,7 @@ func (n *Node) openCrawl() error {
 		return err
 	}
 	n.crawl = c
+	n.hosts.remember(n.facts.Strangers)
 	progress, err := crawler.ReadProgress(n.db)
 	if err != nil {
 		return err
@@ -45,8 +45,8 @@ func (n *Node) openCrawl() error {
 		}
 	}
 	cfg := &n.opt.Config
-	n.keeper = housekeeping.New(housekeeping.Options{Meter: n.parts.Meter, Frontier: n.parts.Frontier, MinFree: uint64(cfg.MinFree),
-		Free: func() (uint64, error) { return n.opt.Free(n.dir.Root()) }, MaxTime: time.Duration(cfg.MaxTime), Guard: n.guard, Log: n.opt.Log})
+	n.keeper = housekeeping.New(housekeeping.Options{Frontier: n.parts.Frontier, MinFree: uint64(cfg.MinFree),
+		Free: func() (uint64, error) { return n.opt.Free(n.dir.Root()) }, MaxTime: time.Duration(cfg.MaxTime), Log: n.opt.Log})
 	return nil
 }
 
@@ -56,9 +56,9 @@ func (n *Node) Run(soft, hard context.Context) (Result, error) {
 	n.began = time.Now()
 	soft, end := context.WithCancel(soft)
 	defer end()
-	n.keeper.OnEnd(func(reason housekeeping.EndReason, text string) {
+	n.keeper.OnEnd(func(why string) {
 		n.mu.Lock()
-		n.ended, n.text = reason, text
+		n.timeOver = why
 		n.mu.Unlock()
 		end()
 	})
@@ -80,6 +80,7 @@ func (n *Node) result(err error) Result {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	c := &n.opt.Config
+	var guard guardError
 	switch {
 	case errors.Is(err, frontier.ErrExhausted):
 		return Result{Reason: jobdir.EndExhausted, Detail: "nothing is left to fetch"}
@@ -87,10 +88,10 @@ func (n *Node) result(err error) Result {
 		return Result{Reason: jobdir.EndMaxPages, Detail: fmt.Sprintf("%d pages, as asked", c.MaxPages)}
 	case errors.Is(err, crawler.ErrMaxBytes):
 		return Result{Reason: jobdir.EndMaxBytes, Detail: fmt.Sprintf("one more page would pass %v", c.MaxBytes)}
-	case n.ended == housekeeping.EndTime:
-		return Result{Reason: jobdir.EndMaxTime, Detail: n.text}
-	case n.ended == housekeeping.EndGuard:
-		return Result{Reason: jobdir.EndInterrupted, Detail: n.text, Guard: true}
+	case n.timeOver != "":
+		return Result{Reason: jobdir.EndMaxTime, Detail: n.timeOver}
+	case errors.As(err, &guard):
+		return Result{Reason: jobdir.EndInterrupted, Detail: guard.Error(), Guard: true}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return Result{Reason: jobdir.EndInterrupted, Detail: "interrupted"}
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EIO), errors.Is(err, syscall.EROFS):
@@ -112,6 +113,7 @@ func (n *Node) Finish(r *Result, exitCode int, resume string) error {
 	if err := n.dir.SortIndex(context.Background(), 0); err != nil {
 		return err
 	}
+	n.facts.Strangers = n.hosts.strangers()
 	if err := n.facts.save(n.db); err != nil {
 		return err
 	}
@@ -168,31 +170,11 @@ func largest(hosts []jobdir.HostSummary) []jobdir.HostSummary {
 	return hosts[:min(len(hosts), jobdir.MaxSummaryHosts)]
 }
 
-// Status is a view of a running crawl: what screen, page and status show.
-type Status struct {
-	Time    time.Time
-	Elapsed time.Duration // of this run
-	Paused  string
-	Meter   meter.Snapshot
-	Queues  frontier.Snapshot
-	Known   uint64 // URLs seen
-	Archive string // file being written
-	Free    uint64 // bytes of disk
-}
-
-// Status looks at the crawl; rows is how many hosts to list. It is safe at any time between Open and Close.
-func (n *Node) Status(rows int) Status {
-	free, _ := n.opt.Free(n.dir.Root()) // unknown reads as zero
-	now := time.Now()
-	return Status{Time: now, Elapsed: now.Sub(n.began), Paused: n.keeper.Paused(), Meter: n.parts.Meter.Snapshot(now),
-		Queues: n.parts.Frontier.Snapshot(rows), Known: n.parts.Seen.Known(), Free: free}
-}
-
 // Pause and Resume hold back and release leases.
 func (n *Node) Pause()  { n.keeper.Pause() }
 func (n *Node) Resume() { n.keeper.Resume() }
 
-// Robots says what robots.txt of the first seed's host wants, once it is known: for the first lines on the screen.
+// Facts returns the seeds of all runs, the number of this run, and whether the crawl folder is new.
 func (n *Node) Facts() (seeds []string, runs int, first bool) {
 	return n.facts.Seeds, n.facts.Runs, n.first
 }
@@ -212,20 +194,25 @@ const (
 	anonymousPages = 50_000
 )
 
-// guard stops a large crawl that gives site owners no way to reach its operator. Hosts on local addresses do
-// not count: their owner is at hand.
-func (n *Node) guard(m meter.Snapshot, _ frontier.Snapshot) string {
-	if n.opt.Config.Contact != "" {
-		return ""
+// guardError ends a crawl that should not go on as it is.
+type guardError string
+
+func (e guardError) Error() string { return string(e) }
+
+// admit is asked before each contact. It ends a large crawl that gives site owners no way to reach its operator. Hosts on
+// local addresses do not count: their owner is at hand.
+func (n *Node) admit(host string, local bool) error {
+	strangers := n.hosts.note(host, local)
+	const advice = "site owners must be able to reach you; add --contact and run the same command"
+	switch {
+	case local || n.opt.Config.Contact != "":
+		return nil
+	case strangers > anonymousHosts:
+		return guardError(fmt.Sprintf("%d hosts contacted without --contact: %s", anonymousHosts, advice))
+	case n.parts.Meter.Pages.Load() >= anonymousPages:
+		return guardError(fmt.Sprintf("%d pages fetched without --contact: %s", anonymousPages, advice))
 	}
-	strangers := n.hosts.strangers()
-	if strangers > anonymousHosts {
-		return fmt.Sprintf("more than %d hosts contacted without --contact: site owners must be able to reach you; add it and run the same command", anonymousHosts)
-	}
-	if m.Pages > anonymousPages && strangers > 0 {
-		return fmt.Sprintf("%d pages fetched without --contact: site owners must be able to reach you; add it and run the same command", m.Pages)
-	}
-	return ""
+	return nil
 }
 
 // SeedsFailed tells what became of the first seed if every seed was tried in vain, and "" otherwise. A seed that only

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"decorum/internal/config"
+	"decorum/internal/frontier"
 	"decorum/internal/jobdir"
 	"decorum/internal/simweb"
 	"decorum/internal/store"
@@ -79,6 +80,12 @@ func (s *sim) crawl() Result {
 	}
 	return r
 }
+
+// standing is how a crawl stands that does not end.
+type standing struct{ Queues frontier.Snapshot }
+
+// Status looks at the crawl; rows is how many hosts to list.
+func (n *Node) Status(rows int) standing { return standing{n.parts.Frontier.Snapshot(rows)} }
 
 // read returns the content of a file of the crawl folder.
 func (s *sim) read(name string) []byte {
