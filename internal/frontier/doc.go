@@ -23,9 +23,10 @@
 //
 //   - A host has at most one lease, and a lease is one contact.
 //   - Next contact >= end of the last exchange + max(floor, factor x duration, Crawl-delay, Retry-After,
-//     back-off). Crawl-delay and Retry-After are never clipped. A host state outlives its back queue:
-//     emptying it and returning does not shorten a rest. Neither does a restart, nor a wall clock that goes
-//     backwards; after an unclean stop each host first waits one full gap.
+//     back-off). Crawl-delay and Retry-After are never clipped; a host that asks for more than LongestRest is
+//     given up, not contacted sooner. A host state outlives its back queue: emptying it and returning does not
+//     shorten a rest. Neither does a restart, nor a wall clock that goes backwards; after an unclean stop each
+//     host first waits one full gap.
 //   - An address is contacted by one lease at a time and rests too. When it becomes free exactly one of the
 //     hosts that wait for it is woken.
 //   - URLs of one host leave in the order of Add within their level, apart from retries and heads.

@@ -71,7 +71,7 @@ func (h *host) want(o *Options) int {
 	if h.lastEnd.IsZero() {
 		return o.firstWant(h.key)
 	}
-	return min(o.Window, max(firstWindow, int(2*maxCommitDelay/(h.rest+h.lastTook+1))))
+	return min(o.Window, max(firstWindow, int(2*maxCommitDelay/(min(h.rest, time.Hour)+min(h.lastTook, time.Hour)+1))))
 }
 
 // firstWant is want of a host of which nothing is known.
@@ -150,7 +150,7 @@ func (h *host) queued() uint64 {
 
 // eta is how long the host's URLs take at its present pace.
 func (h *host) eta() time.Duration {
-	return time.Duration(min(float64(h.queued()+h.waiting)*float64(h.rest+h.lastTook), 1<<62))
+	return time.Duration(min(float64(h.queued()+h.waiting)*(float64(h.rest)+float64(h.lastTook)), 1<<62))
 }
 
 // state describes a host of which only the manners are known.

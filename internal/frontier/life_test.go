@@ -131,6 +131,44 @@ func TestHostIsGivenUp(t *testing.T) {
 	})
 }
 
+// What a host asks for is never cut short, and never waited for without end.
+func TestHostThatAsksForAnEndlessRestIsGivenUp(t *testing.T) {
+	for _, c := range []struct {
+		x     Exchange
+		floor time.Duration
+		gone  bool
+	}{
+		{x: Exchange{RetryAfter: time.Hour}},
+		{x: Exchange{RetryAfter: time.Hour + 1}, gone: true},
+		{x: Exchange{RetryAfter: 1<<63 - 1}, gone: true},
+		{x: Exchange{CrawlDelay: 1<<63 - 1}, gone: true},
+		{x: Exchange{Until: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}, gone: true},
+		{x: Exchange{}, floor: 2 * time.Hour},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, Options{Floor: c.floor, LongestRest: time.Hour, Workers: 2})
+			r.intake = [][]Item{pages(t, "a.example", 3)}
+			r.visit = func(Lease) Exchange {
+				x := Exchange{Contact: true, Outcome: outcome.OK}
+				if len(r.contacts) == 0 {
+					x.RetryAfter, x.CrawlDelay, x.Until = c.x.RetryAfter, c.x.CrawlDelay, c.x.Until
+				}
+				return x
+			}
+			start := time.Now()
+			if err := r.crawl(t.Context()); !errors.Is(err, ErrExhausted) {
+				t.Fatal(err)
+			}
+			if gone := len(r.refused) == 2 && len(r.contacts) == 1; gone != c.gone || gone && time.Since(start) > time.Minute {
+				t.Errorf("%+v: %d refused, %d contacts in %v", c, len(r.refused), len(r.contacts), time.Since(start))
+			}
+			if c.gone && !strings.Contains(r.refused[0].Rule, "asks for a rest of more than 1h") {
+				t.Errorf("refused for %q", r.refused[0].Rule)
+			}
+		})
+	}
+}
+
 func TestHostBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Options{Floor: time.Second, Workers: 4, HostPages: 10})

@@ -21,7 +21,7 @@ type manners struct {
 	lastTook   time.Duration // duration of the last contact
 	crawlDelay time.Duration // in force by robots.txt
 	failures   int           // host failures in a row
-	givenUp    bool          // too many of them
+	givenUp    bool          // too many of them, or a rest that no crawl waits for
 	pages      uint64        // concluded
 	errors     uint64        // exchanges without a usable response
 	bytes      uint64        // received
@@ -54,8 +54,13 @@ func (o *Options) after(m manners, key string, x *Exchange, leased, now time.Tim
 	if x.Contact || end.Add(rest).After(m.due()) {
 		m.restFrom, m.rest, m.reason = end, rest, reason
 	}
+	m.givenUp = m.givenUp || o.endless(m.rest)
 	return m
 }
+
+// endless reports whether a rest is longer than any crawl waits, as with a Retry-After of the year 9999. The operator's own
+// floor is waited for whatever it is.
+func (o *Options) endless(rest time.Duration) bool { return rest > max(o.LongestRest, o.Floor) }
 
 // count adds the exchange to the host's counters, except for concluded pages.
 func (m *manners) count(x *Exchange) {

@@ -53,6 +53,7 @@ type Options struct {
 	HostBackoff time.Duration // rest of a host after its first failure, doubling; default 30 s
 	BackoffMax  time.Duration // limit of both; default 1 h
 	HostGiveUp  int           // host failures in a row that end it; default 10, negative is never
+	LongestRest time.Duration // a host that asks for a longer one is given up: no crawl waits for ever; default 30 days
 
 	MaxUncommitted int           // finished visits not yet durable beyond which leases stop; default 1024
 	CommitDelay    time.Duration // longest wait of a finished visit for its group commit; default 250 ms, at most that
@@ -98,6 +99,7 @@ func (o *Options) EnsureDefaults() {
 	setDefault(&o.HostBackoff, 30*time.Second)
 	setDefault(&o.BackoffMax, time.Hour)
 	setDefault(&o.HostGiveUp, 10)
+	setDefault(&o.LongestRest, 30*24*time.Hour)
 	setDefault(&o.MaxUncommitted, 1024)
 	setDefault(&o.CommitDelay, maxCommitDelay)
 	if o.PoliteKey == nil {
@@ -141,6 +143,8 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("frontier: %d weights for %d front queues", len(o.Weights), o.Fronts)
 	case o.Floor < 0:
 		return fmt.Errorf("frontier: negative floor %v", o.Floor)
+	case o.LongestRest < 0:
+		return fmt.Errorf("frontier: negative longest rest %v", o.LongestRest)
 	case o.Workers < 1:
 		return fmt.Errorf("frontier: %d workers", o.Workers)
 	case o.Window < 1:

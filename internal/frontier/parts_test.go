@@ -247,6 +247,7 @@ func TestOptions(t *testing.T) {
 		"zero weight":  func(o *Options) { o.Weights[3] = 0 },
 		"floor":        func(o *Options) { o.Floor = -1 },
 		"backs":        func(o *Options) { o.Backs = -2 },
+		"longest rest": func(o *Options) { o.LongestRest = -1 },
 		"commit delay": func(o *Options) { o.CommitDelay = time.Second },
 	} {
 		o := good

@@ -114,8 +114,11 @@ func (st *step) refusal(m *manners) outcome.Outcome {
 
 func (st *step) refuse(q *back, it Item, o outcome.Outcome) {
 	rule := fmt.Sprintf("%d host failures in a row", q.state.failures)
-	if o == outcome.HostBudget {
+	switch {
+	case o == outcome.HostBudget:
 		rule = fmt.Sprintf("%d pages of the host", st.opt.HostPages)
+	case st.opt.endless(q.state.rest):
+		rule = fmt.Sprintf("the host asks for a rest of more than %v (%v)", st.opt.LongestRest, q.state.reason)
 	}
 	st.refused = append(st.refused, Refused{Item: it, Outcome: o, Rule: rule})
 }
