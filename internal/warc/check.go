@@ -43,6 +43,7 @@ type Report struct {
 	Warnings int
 	FirstBad int64     // offset of the first fault, or -1
 	Problems []Problem // the first MaxProblems
+	Damaged  []Extent  // what holds no record without faults; of CheckAt alone
 }
 
 // OK reports whether there are no faults.
@@ -60,6 +61,8 @@ const maxIDs = 1 << 20
 type Checker struct {
 	seen map[string]original
 	rep  *Report
+	scan ScanOptions // of CheckAt
+	head head        // of the block of the current record
 }
 
 // original is what a reference to a record is compared with.
@@ -71,30 +74,50 @@ func NewChecker() *Checker { return &Checker{seen: map[string]original{}} }
 // Check reads every byte of one file of which nothing else is known.
 func Check(r io.Reader) Report { return NewChecker().Check(r) }
 
-// Check reads every byte of the next file of the archive.
+// Check reads every byte of the next file of the archive, up to where reading on would be guessing.
 func (c *Checker) Check(r io.Reader) Report {
-	rep := &Report{ByType: map[Type]int{}, FirstBad: -1}
-	c.rep = rep
+	c.begin(ScanOptions{})
 	z := NewReader(r)
-	z.onNote = rep.add
+	err := c.records(z)
+	c.rep.Bytes = z.file.pos()
+	if err != nil {
+		c.rep.broken(err)
+	}
+	return *c.rep
+}
+
+// begin starts the report of the next file.
+func (c *Checker) begin(o ScanOptions) {
+	c.rep, c.scan = &Report{ByType: map[Type]int{}, FirstBad: -1}, o
+}
+
+// records checks records until the file ends or cannot be read on.
+func (c *Checker) records(z *Reader) error {
+	z.onNote = c.rep.add
 	for {
+		faults := c.rep.Faults
 		e, err := z.Next()
+		if err == io.EOF {
+			return nil
+		}
 		if err == nil {
 			err = c.entry(e)
 		}
-		rep.Bytes = z.file.pos()
-		if err == io.EOF {
-			return *rep
-		}
 		if err != nil {
-			offset, what := rep.Bytes, err.Error()
-			if f, ok := errors.AsType[*FormatError](err); ok {
-				offset, what = f.Offset, f.describe()
+			if _, ok := errors.AsType[*FormatError](err); !ok {
+				err = &FormatError{z.file.pos(), "reading", err}
 			}
-			rep.add(offset, Fault, what)
-			return *rep
+			return err
 		}
+		c.scanned(e, c.rep.Faults == faults)
 	}
+}
+
+// broken notes why a file cannot be read on and returns the offset of what could not be read.
+func (r *Report) broken(err error) int64 {
+	f, _ := errors.AsType[*FormatError](err) // records returns no others
+	r.add(f.Offset, Fault, f.describe())
+	return f.Offset
 }
 
 func (r *Report) add(offset int64, s Severity, what string) {
@@ -143,7 +166,8 @@ func (c *Checker) checkDigests(e *Entry, fault func(string, ...any)) error {
 	if e.Type() == Revisit || e.Get("WARC-Segment-Number") != "" {
 		body = nil // of a payload that is not, or not all, in this record
 	}
-	sinks := []io.Writer{io.Discard}
+	sinks := []io.Writer{&c.head}
+	c.head.reset(c.scan.Head)
 	if whole != nil {
 		sinks = append(sinks, whole.hash)
 	}
