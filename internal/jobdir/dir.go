@@ -137,7 +137,7 @@ func (d *Dir) openNew(o Options) error {
 	if err := d.mayWrite(); err != nil {
 		return err
 	}
-	if err := d.fs.MkdirAll(d.State(), 0o755); err != nil {
+	if err := makeDir(d.fs, d.State()); err != nil { // first: the other folders alone would look like somebody else's
 		return err
 	}
 	lock, err := lockFile(d.fs, d.Path(lockName))
@@ -149,12 +149,13 @@ func (d *Dir) openNew(o Options) error {
 		return err
 	}
 	d.lock = lock
-	if err := d.checkFormat(); errors.Is(err, fs.ErrNotExist) {
+	err = d.checkFormat()
+	if errors.Is(err, fs.ErrNotExist) {
 		err = d.writeFormat(o.Tool)
-		if err != nil {
-			return err
-		}
-	} else if err != nil {
+	} else if err == nil {
+		err = d.fs.SyncDir(d.State()) // who wrote it may have been killed before that
+	}
+	if err != nil {
 		return err
 	}
 	for _, name := range [...]string{ArchiveName, CheckpointsName, filepath.Dir(PagesName), filepath.Dir(IndexName)} {
@@ -251,6 +252,30 @@ func (d *Dir) Close() error {
 	err := d.lock.Close()
 	d.lock = nil
 	return err
+}
+
+// makeDir makes a folder and those above it, durably: each new one is a name in the one above.
+func makeDir(fsys FS, path string) error {
+	var parents []string // of those that are missing
+	for at := filepath.Clean(path); ; at = filepath.Dir(at) {
+		_, err := fsys.Stat(at)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
+			return err
+		}
+		parents = append(parents, filepath.Dir(at))
+	}
+	if err := fsys.MkdirAll(path, 0o755); err != nil {
+		return err
+	}
+	for _, parent := range parents {
+		if err := fsys.SyncDir(parent); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // tmpSuffix marks a file that is being written and will be renamed.

@@ -278,9 +278,8 @@ func TestStreamFaults(t *testing.T) {
 		t.Errorf("after a full disk: %q, %v", content(t, d.Skipped()), err)
 	}
 	for name, fail := range map[string]func(){
-		"sync":   func() { disk.failSync = true },
-		"folder": func() { disk.failSyncDir = true },
-		"cut":    func() { disk.failWrite, disk.failTruncate = true, true },
+		"sync": func() { disk.failSync = true },
+		"cut":  func() { disk.failWrite, disk.failTruncate = true, true },
 	} {
 		os.Remove(d.Links())
 		s := mustStream(t, d, LinksName, 0)
@@ -297,6 +296,10 @@ func TestStreamFaults(t *testing.T) {
 		if _, err := s.Append([]byte("x\n")); !errors.Is(err, ErrPoisoned) {
 			t.Errorf("%s: an append afterwards says %v", name, err)
 		}
+	}
+	disk.failSyncDir = true
+	if _, err := d.OpenStream(LinksName, 0); !errors.Is(err, syscall.EIO) {
+		t.Errorf("a stream whose name may be lost: %v", err)
 	}
 }
 

@@ -29,23 +29,26 @@ func header(name string) string {
 
 // Stream is a file of lines that only grows.
 type Stream struct {
-	fs      FS
-	path    string
-	file    File
-	offset  int64
-	dirty   bool // bytes that are not synced
-	created bool // a name that is not synced
-	bad     error
+	fs     FS
+	path   string
+	file   File
+	offset int64
+	dirty  bool // bytes that are not synced
+	bad    error
 }
 
 // OpenStream opens a stream of the folder, such as PagesName, at a committed offset: what lies behind it is
-// cut off. At 0 it begins afresh, with the header line where the format has one. When the file is
-// shorter than the offset the error is ErrShort and nothing was changed.
+// cut off. At 0 it begins afresh, with the header line where the format has one. All of that is durable when it
+// returns, so any offset it gives may be committed. When the file is shorter than the offset the error is
+// ErrShort and nothing was changed.
 func (d *Dir) OpenStream(name string, at int64) (*Stream, error) {
 	s := &Stream{fs: d.fs, path: d.Path(name), offset: at}
 	err := s.open()
 	if err == nil && at == 0 {
-		_, err = s.Append([]byte(header(name)))
+		err = s.begin(header(name))
+	}
+	if err == nil {
+		err = s.Sync()
 	}
 	if err != nil {
 		if s.file != nil {
@@ -62,9 +65,7 @@ func (s *Stream) open() error {
 	switch {
 	case err == nil:
 		size = info.Size()
-	case errors.Is(err, os.ErrNotExist):
-		s.created = true
-	default:
+	case !errors.Is(err, os.ErrNotExist):
 		return err
 	}
 	if size < s.offset {
@@ -77,6 +78,15 @@ func (s *Stream) open() error {
 		s.dirty = true
 	}
 	s.file, err = s.fs.OpenFile(s.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	return err
+}
+
+// begin makes the name durable, whoever made the file, and writes the first line.
+func (s *Stream) begin(header string) error {
+	if err := s.fs.SyncDir(filepath.Dir(s.path)); err != nil {
+		return err
+	}
+	_, err := s.Append([]byte(header))
 	return err
 }
 
@@ -113,13 +123,6 @@ func (s *Stream) Sync() error {
 			return fmt.Errorf("sync %s: %w", s.path, err)
 		}
 		s.dirty = false
-	}
-	if s.created {
-		if err := s.fs.SyncDir(filepath.Dir(s.path)); err != nil {
-			s.poison(err)
-			return fmt.Errorf("sync folder of %s: %w", s.path, err)
-		}
-		s.created = false
 	}
 	return nil
 }

@@ -111,60 +111,6 @@ func (c *CrashFS) Cut() {
 	c.dead = true
 }
 
-// inode is a file or a folder. A file has data (what is seen), disk (what is durable) and the changes between the two;
-// a folder the same of its names.
-type inode struct {
-	data, disk []byte
-	changes    []change
-	mod        time.Time
-
-	names, durable map[string]*inode // nil in files
-	edits          []edit
-}
-
-// change is a write at an offset, or a cut to a length.
-type change struct {
-	at    int64
-	bytes []byte
-	cut   bool
-}
-
-// edit is a change of names: each gets a file, or with nil disappears, all at once.
-type edit []binding
-
-type binding struct {
-	name string
-	node *inode
-}
-
-func newFolder() *inode { return &inode{names: map[string]*inode{}, durable: map[string]*inode{}} }
-
-func (n *inode) isDir() bool { return n.names != nil }
-
-func (e edit) apply(to map[string]*inode) {
-	for _, b := range e {
-		if b.node == nil {
-			delete(to, b.name)
-		} else {
-			to[b.name] = b.node
-		}
-	}
-}
-
-func (c change) apply(b []byte) []byte {
-	end := c.at + int64(len(c.bytes))
-	if grow := end - int64(len(b)); grow > 0 {
-		b = slices.Grow(b, int(grow))
-		clear(b[len(b):end])
-		b = b[:end]
-	}
-	if c.cut {
-		return b[:c.at]
-	}
-	copy(b[c.at:], c.bytes)
-	return b
-}
-
 // do runs an operation under the plan.
 func (c *CrashFS) do(kind OpKind, name string, f func(Action) error) error {
 	c.mu.Lock()

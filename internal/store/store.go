@@ -19,10 +19,12 @@
 package store
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -128,10 +130,10 @@ func Open(o Options) (*DB, error) {
 	db, err := pebble.Open(o.Dir, d.engineOptions(o))
 	if err != nil {
 		d.cache.Unref()
-		return nil, fmt.Errorf("open state %s: %w", o.Dir, err)
+		return nil, fmt.Errorf("open state %s: %w", o.Dir, cmp.Or(d.failure(), err))
 	}
 	d.db = db
-	if err := d.checkVersion(o.ReadOnly); err != nil {
+	if err := cmp.Or(d.failure(), d.checkVersion(o.ReadOnly)); err != nil {
 		return nil, errors.Join(fmt.Errorf("open state %s: %w", o.Dir, err), d.Close())
 	}
 	return d, nil
@@ -139,7 +141,7 @@ func Open(o Options) (*DB, error) {
 
 func (d *DB) engineOptions(o Options) *pebble.Options {
 	po := &pebble.Options{
-		FS:                    o.FS,
+		FS:                    &guard{FS: o.FS, dir: filepath.Clean(o.Dir), fail: d.fail},
 		Cache:                 d.cache,
 		MemTableSize:          o.MemTable,
 		FormatMajorVersion:    pebble.FormatNewest,
@@ -148,6 +150,9 @@ func (d *DB) engineOptions(o Options) *pebble.Options {
 		ReadOnly:              o.ReadOnly,
 		Logger:                logger{o.Logf, d},
 	}
+	// Compactions run one at a time, so the end of one is the only moment to grant the next. The default scheduler
+	// looks ten times a second as well, idle or not, and its goroutine outlives an Open that fails.
+	po.Experimental.CompactionScheduler = pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest()
 	for i := range po.Levels {
 		// Point reads of digests and pages are mostly misses: 10 bits per key make a miss cost no I/O.
 		po.Levels[i].FilterPolicy = bloom.FilterPolicy(10)

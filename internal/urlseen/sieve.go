@@ -212,6 +212,10 @@ func (s *Sieve) removeStrays(m *manifest) error {
 	if err := s.o.FS.MkdirAll(s.o.Dir, 0o755); err != nil {
 		return err
 	}
+	// A run may be in the manifest as soon as its folder was synced, so the folder must be as durable.
+	if err := syncDir(s.o.FS, s.o.FS.PathDir(s.o.Dir)); err != nil {
+		return err
+	}
 	names, err := s.o.FS.List(s.o.Dir)
 	if err != nil {
 		return err
