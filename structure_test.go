@@ -24,7 +24,7 @@ var layers = map[string]int{
 	"internal/store": 1, "internal/warc": 1, "internal/jobdir": 1,
 	"internal/frontier": 2, "internal/urlseen": 2, "internal/robots": 2, "internal/dns": 2, "internal/fetch": 2, "internal/parse": 2,
 	"internal/contentseen": 2, "internal/urlfilter": 2, "internal/simweb": 2,
-	"internal/crawler": 3, "internal/housekeeping": 3, "internal/web": 3,
+	"internal/crawler": 3, "internal/housekeeping": 3, "internal/web": 3, "internal/credentials": 3,
 	"internal/config": 4, "internal/inspect": 4,
 	"internal/node": 5,
 	"cmd/decorum":   7,
