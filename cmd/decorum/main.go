@@ -34,15 +34,16 @@ const (
 
 // cli is the command line.
 type cli struct {
-	Crawl   crawlCmd   `cmd:"" default:"withargs" help:"Crawl from seeds into a folder; the same command resumes."`
-	Demo    demoCmd    `cmd:"" help:"Crawl a small synthetic web on this machine; needs no network."`
-	Fetch   fetchCmd   `cmd:"" help:"Fetch one page and show it as the crawler sees it."`
-	Why     whyCmd     `cmd:"" help:"Explain why a URL was or was not crawled."`
-	Status  statusCmd  `cmd:"" help:"Show how a crawl stands."`
-	Check   checkCmd   `cmd:"" help:"Read every byte of a crawl folder or WARC file and verify it."`
-	Audit   auditCmd   `cmd:"" help:"Prove from a crawl's own record that it was polite."`
-	Config  configCmd  `cmd:"" help:"Options: config print shows each value and its origin."`
-	Version versionCmd `cmd:"" help:"Print the version."`
+	Crawl      crawlCmd      `cmd:"" default:"withargs" help:"Crawl from seeds into a folder; the same command resumes."`
+	Demo       demoCmd       `cmd:"" help:"Crawl a small synthetic web on this machine; needs no network."`
+	Fetch      fetchCmd      `cmd:"" help:"Fetch one page and show it as the crawler sees it."`
+	Why        whyCmd        `cmd:"" help:"Explain why a URL was or was not crawled."`
+	Status     statusCmd     `cmd:"" help:"Show how a crawl stands."`
+	Checkpoint checkpointCmd `cmd:"" help:"Make a checkpoint of a crawl, running or not: a folder that resumes elsewhere."`
+	Check      checkCmd      `cmd:"" help:"Read every byte of a crawl folder or WARC file and verify it."`
+	Audit      auditCmd      `cmd:"" help:"Prove from a crawl's own record that it was polite."`
+	Config     configCmd     `cmd:"" help:"Options: config print shows each value and its origin."`
+	Version    versionCmd    `cmd:"" help:"Print the version."`
 }
 
 // env is what a command may touch of the outside.
@@ -135,7 +136,7 @@ func (e *env) badFlag(err error) error {
 }
 
 // verbs that may follow the program's name; anything else is a seed of crawl.
-var verbs = []string{"crawl", "demo", "fetch", "why", "status", "check", "audit", "config", "version"}
+var verbs = []string{"crawl", "demo", "fetch", "why", "status", "checkpoint", "check", "audit", "config", "version"}
 
 // implied puts "crawl" in front when the first word is no verb.
 func implied(args []string) []string {

@@ -82,6 +82,10 @@ type Crawl struct {
 	Listen  string `default:"127.0.0.1:7070" placeholder:"ADDR" group:"Machine" help:"Live page and metrics; next free port if taken; off for none."`
 	Token   string `placeholder:"TEXT" group:"Machine" help:"Secret for the live page; needed off loopback."`
 
+	CheckpointEvery Duration `default:"4h" placeholder:"D" group:"Machine" help:"Make a checkpoint this often (0: never)."`
+	Checkpoints     int      `default:"2" placeholder:"N" group:"Machine" help:"Keep this many checkpoints."`
+	SeenRecent      int      `hidden:"" placeholder:"N" group:"Machine" help:"Known URLs in memory before they go to a file (0: what fits)."`
+
 	Quiet     bool     `short:"q" group:"Screen" help:"Only problems and the summary."`
 	Verbose   bool     `short:"v" group:"Screen" help:"A line for each page."`
 	LogFormat string   `enum:"text,json" default:"text" group:"Screen" help:"text or json."`

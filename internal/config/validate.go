@@ -89,7 +89,7 @@ func (c *Crawl) validateNumbers() error {
 		v, min, max int
 	}{
 		{"--depth", c.Depth, 0, 60000}, {"--hops", c.Hops, 0, 1000}, {"--concurrency", c.Concurrency, 0, 100000},
-		{"--retries", c.Retries, 0, 100}, {"--gzip-level", c.GzipLevel, 1, 9},
+		{"--retries", c.Retries, 0, 100}, {"--gzip-level", c.GzipLevel, 1, 9}, {"--checkpoints", c.Checkpoints, 1, 1000},
 	} {
 		if n.v < n.min || n.v > n.max {
 			errs = append(errs, bad(n.name, "%d is not between %d and %d", n.v, n.min, n.max))

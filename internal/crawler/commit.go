@@ -84,6 +84,7 @@ func newCommitter(c *Crawler) (*committer, error) {
 
 // run steps until the scheduler has ended and every finished visit is committed.
 func (k *committer) run() error {
+	defer close(k.c.between.ended)
 	k.c.Frontier.Kick() // the first step tells the frontier what intake there is
 	for {
 		work, err := k.c.Frontier.Collect(context.Background())
@@ -96,6 +97,7 @@ func (k *committer) run() error {
 		if err := k.step(work); err != nil {
 			return err
 		}
+		k.c.between.pause()
 	}
 }
 

@@ -163,6 +163,7 @@ type Crawler struct {
 	dropped  *urlseen.Cache      // links dropped and listed already
 	received atomic.Uint64       // bytes counted against MaxBytes
 	commit   *committer
+	between  interludes
 }
 
 // tools are what turning an exchange into records takes. They are few, because they hold a megabyte
@@ -180,7 +181,7 @@ func New(p Parts, o Options) (*Crawler, error) {
 		return nil, err
 	}
 	c := &Crawler{Parts: p, opt: o, memory: semaphore.NewWeighted(o.Memory),
-		dropped: urlseen.NewCache(urlseen.CacheOptions{})}
+		dropped: urlseen.NewCache(urlseen.CacheOptions{}), between: newInterludes()}
 	n := 2 * runtime.GOMAXPROCS(0)
 	c.tools = make(chan *tools, n)
 	for range n {

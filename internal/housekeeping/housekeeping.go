@@ -1,4 +1,5 @@
-// Package housekeeping wakes every second while a crawl runs and looks after it: disk space and the limit on time.
+// Package housekeeping wakes every second while a crawl runs and looks after it: disk space and the limit on time; and now
+// and then it asks for a checkpoint.
 //
 // It decides nothing about URLs. What it stops, it stops through the two handles it is given: Pause and Resume, which
 // hold back leases (requests under way are unaffected), and End, which ends the crawl with a reason.
@@ -6,7 +7,7 @@
 // Disk full is a state, not a crash: below the low-water mark all fetching pauses, above the high-water
 // mark it resumes by itself.
 //
-// One goroutine, started by Run, ended by its context.
+// Two goroutines, that of Run and one that waits for checkpoints; both end with the context of Run.
 package housekeeping
 
 import (
@@ -27,6 +28,9 @@ type Options struct {
 	Free     func() (uint64, error)           // bytes free where the crawl folder is; required with MinFree
 	MaxTime  time.Duration                    // of this run; 0 = no limit
 	Log      func(format string, args ...any) // for a person; nil drops it
+
+	Checkpoint      func(context.Context) (path string, err error) // makes one; nil: none
+	CheckpointEvery time.Duration                                  // 0 = never
 }
 
 // Frontier is what can be held back.
@@ -61,6 +65,9 @@ func (h *Housekeeper) OnEnd(end func(why string)) { h.end = end }
 // Run watches until ctx is done.
 func (h *Housekeeper) Run(ctx context.Context) {
 	h.began = time.Now()
+	var checkpoints sync.WaitGroup
+	defer checkpoints.Wait()
+	checkpoints.Go(func() { h.checkpoints(ctx) })
 	tick := time.NewTicker(Period)
 	defer tick.Stop()
 	ended := false

@@ -69,6 +69,8 @@ type Node struct {
 	closers []io.Closer
 	began   time.Time
 
+	checkpointing sync.Mutex // held while a checkpoint is being made, and while the node closes
+
 	mu       sync.Mutex
 	timeOver string // why housekeeping ended the crawl, "" if it did not; guarded by mu
 }
@@ -114,23 +116,32 @@ func (n *Node) closeAll() error {
 }
 
 // Close ends the node. The summary is written by Run.
-func (n *Node) Close() error { return n.closeAll() }
+func (n *Node) Close() error {
+	n.checkpointing.Lock()
+	defer n.checkpointing.Unlock()
+	return n.closeAll()
+}
 
 // Tool is the name and version written into folders and archives.
 func (o *Options) tool() string { return config.Product + "/" + o.Version }
 
 func (n *Node) openFolder() error {
-	o := jobdir.Options{Tool: n.opt.tool()}
-	if n.opt.FS != nil {
-		o.FS = store.Plain(n.opt.FS)
-	}
-	dir, err := jobdir.Open(n.opt.Dir, o)
+	dir, err := jobdir.Open(n.opt.Dir, n.folderOptions())
 	if err != nil {
 		return err
 	}
 	n.dir = dir
 	n.closeLater(dir)
-	return nil
+	return n.checkpointer().removeUnfinished()
+}
+
+// folderOptions are how the node opens crawl folders.
+func (n *Node) folderOptions() jobdir.Options {
+	o := jobdir.Options{Tool: n.opt.tool()}
+	if n.opt.FS != nil {
+		o.FS = store.Plain(n.opt.FS)
+	}
+	return o
 }
 
 func (n *Node) openState() error {
@@ -246,7 +257,7 @@ func (n *Node) openQueues() error {
 	}
 	n.closeLater(f)
 	sieve, err := urlseen.Open(urlseen.Options{DB: n.db, FS: n.opt.FS, Dir: n.dir.Path("state/seen"), Partitions: n.facts.Partitions,
-		Memory: int64(c.Memory) / 4})
+		Memory: int64(c.Memory) / 4, RecentKeys: c.SeenRecent})
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,8 @@ func (n *Node) openCrawl() error {
 	}
 	cfg := &n.opt.Config
 	n.keeper = housekeeping.New(housekeeping.Options{Frontier: n.parts.Frontier, MinFree: uint64(cfg.MinFree),
-		Free: func() (uint64, error) { return n.opt.Free(n.dir.Root()) }, MaxTime: time.Duration(cfg.MaxTime), Log: n.opt.Log})
+		Free: func() (uint64, error) { return n.opt.Free(n.dir.Root()) }, MaxTime: time.Duration(cfg.MaxTime), Log: n.opt.Log,
+		Checkpoint: n.Checkpoint, CheckpointEvery: time.Duration(cfg.CheckpointEvery)})
 	return nil
 }
 

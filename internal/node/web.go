@@ -68,7 +68,7 @@ func (l *Live) serve(ctx context.Context, listener net.Listener, o LiveOptions) 
 	n := l.node
 	host, _, _ := net.SplitHostPort(n.opt.Config.Listen) // Listen took it
 	s, err := web.New(web.Options{Monitor: l.monitor, Feed: o.Feed, Token: n.opt.Config.Token, Host: host,
-		Pause: n.Pause, Resume: n.Resume, Stop: o.Stop, Why: o.Why, Exclude: n.exclude})
+		Pause: n.Pause, Resume: n.Resume, Stop: o.Stop, Checkpoint: n.Checkpoint, Why: o.Why, Exclude: n.exclude})
 	if err != nil {
 		return err
 	}

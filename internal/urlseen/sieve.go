@@ -337,11 +337,12 @@ func (s *Sieve) Verify(ctx context.Context) error {
 	return nil
 }
 
-// Link makes hard links to all run files in dir, which must exist: the sieve's share of a checkpoint. Call it next to
-// store.DB.Checkpoint, with no batch between Step and Applied, so that both show the same instant.
+// Link gives all run files a second name in dir, which must exist: the sieve's share of a checkpoint. Where links cannot be
+// it copies. Call it next to store.DB.Checkpoint, with no batch between Step and Applied, so that both show the same
+// instant.
 func (s *Sieve) Link(dir string) error {
 	for _, r := range s.runs {
-		if err := s.o.FS.Link(r.path, s.o.FS.PathJoin(dir, s.o.FS.PathBase(r.path))); err != nil {
+		if err := store.LinkOrCopy(s.o.FS, r.path, s.o.FS.PathJoin(dir, s.o.FS.PathBase(r.path))); err != nil {
 			return fmt.Errorf("link run %s: %w", r.path, err)
 		}
 	}

@@ -38,6 +38,9 @@ func (s *Server) Handler() http.Handler {
 	if s.opt.Why != nil {
 		mux.HandleFunc("GET /api/why", s.explain)
 	}
+	if s.opt.Checkpoint != nil {
+		mux.Handle("POST /api/checkpoint", s.change(s.checkpoint))
+	}
 	if s.opt.Exclude != nil {
 		mux.Handle("POST /api/exclude", s.change(s.exclude))
 	}
@@ -59,9 +62,9 @@ const pageRows = 50
 // pageData is what the template of the page sees.
 type pageData struct {
 	View
-	Tool, Dir, Token, Nonce           string
-	Pause, Resume, Stop, Why, Exclude bool
-	Log                               []Line
+	Tool, Dir, Token, Nonce                       string
+	Pause, Resume, Stop, Checkpoint, Why, Exclude bool
+	Log                                           []Line
 }
 
 func (s *Server) page(w http.ResponseWriter, r *http.Request) {
@@ -69,7 +72,8 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	d := pageData{View: status.view(), Tool: status.Tool, Dir: status.Dir, Nonce: rand.Text(), Why: s.opt.Why != nil, Log: s.opt.Feed.Lines()}
 	if s.authorized(r) { // without the token there are no buttons
 		d.Token = s.opt.Token
-		d.Pause, d.Resume, d.Stop, d.Exclude = s.opt.Pause != nil, s.opt.Resume != nil, s.opt.Stop != nil, s.opt.Exclude != nil
+		d.Pause, d.Resume, d.Stop = s.opt.Pause != nil, s.opt.Resume != nil, s.opt.Stop != nil
+		d.Checkpoint, d.Exclude = s.opt.Checkpoint != nil, s.opt.Exclude != nil
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")

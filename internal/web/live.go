@@ -72,18 +72,23 @@ const (
 	maxStatusSize = 4 << 20
 )
 
-// Status asks the running crawl how it stands. The answer of another process that has the port by now is an error.
-func (l *Live) Status(ctx context.Context, rows int) (s Status, err error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%sapi/status?rows=%d", l.URL, rows), nil)
+// ask sends a request to the running crawl.
+func (l *Live) ask(ctx context.Context, method, path string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, l.URL+path, nil)
 	if err != nil {
-		return s, err
+		return nil, err
 	}
 	req.Header.Set("X-Decorum-Token", l.Token)
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, // no proxy: it is this machine
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	resp, err := client.Do(req)
+	return client.Do(req)
+}
+
+// Status asks the running crawl how it stands. The answer of another process that has the port by now is an error.
+func (l *Live) Status(ctx context.Context, rows int) (s Status, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	resp, err := l.ask(ctx, http.MethodGet, fmt.Sprintf("api/status?rows=%d", rows))
 	if err != nil {
 		return s, err
 	}

@@ -8,7 +8,7 @@
 //     crawl in a bounded number of points.
 //   - Feed keeps the last fetches, skipped URLs and log lines, in bounded rings, as events happen.
 //   - Server is the live page, GET /api/status, GET /api/events (server-sent events, one a second), GET /metrics, GET
-//     /healthz, and the buttons: POST /api/pause, /api/resume, /api/stop, /api/exclude.
+//     /healthz, and the buttons: POST /api/pause, /api/resume, /api/stop, /api/checkpoint, /api/exclude.
 //   - Live is the small file in the crawl folder by which other processes find the server.
 //
 // # Who may do what
@@ -52,8 +52,9 @@ type Options struct {
 	Host    string // a name by which the server may be addressed, besides IP addresses and localhost
 
 	Pause, Resume, Stop func()
-	Why                 func(url string) (string, error)     // explains what became of a URL, in lines
-	Exclude             func(pattern string) (string, error) // adds a rule, and says in a sentence what that does
+	Checkpoint          func(context.Context) (string, error) // makes one, and returns its folder
+	Why                 func(url string) (string, error)      // explains what became of a URL, in lines
+	Exclude             func(pattern string) (string, error)  // adds a rule, and says in a sentence what that does
 
 	MaxStreams int           // event streams at once; default 20
 	Period     time.Duration // of events; default 1 s
