@@ -82,6 +82,7 @@ type checker struct {
 	rep  CheckReport
 	part *CheckPart // being checked
 	all  int64      // bytes to read, for progress
+	next int64      // bytes read at the next report of progress
 }
 
 func (c *checker) check(path string) error {
@@ -92,7 +93,7 @@ func (c *checker) check(path string) error {
 	if !info.IsDir() {
 		c.all = info.Size()
 		c.begin("archive")
-		_, err := c.archive(filepath.Dir(path), []string{filepath.Base(path)}, nil)
+		_, err := c.archive(filepath.Dir(path), []string{filepath.Base(path)}, nil, nil)
 		return err
 	}
 	f, err := openFolder(path)
@@ -117,7 +118,7 @@ func (c *checker) loose(path string) error {
 	}
 	c.all = sizes(path, names)
 	c.begin("archive")
-	_, err = c.archive(path, names, nil)
+	_, err = c.archive(path, names, nil, nil)
 	return err
 }
 
@@ -181,13 +182,17 @@ func (f *Finding) where() string {
 type counts map[warc.Type]int64
 
 // archive reads every byte of WARC files, and counts their records. limits are the ends of files that are being
-// written to, or were when the crawl was killed.
-func (c *checker) archive(dir string, names []string, limits map[string]int64) (counts, error) {
+// written to, or were when the crawl was killed; scan says what else is to be done with a file.
+func (c *checker) archive(dir string, names []string, limits map[string]int64, scan func(name string) warc.ScanOptions) (counts, error) {
 	by, records, digests := counts{}, int64(0), int64(0)
 	w := warc.NewChecker()
 	var read int64
 	for _, name := range names {
-		rep, err := c.warc(w, filepath.Join(dir, name), name, limits)
+		var o warc.ScanOptions
+		if scan != nil {
+			o = scan(name)
+		}
+		rep, err := c.warc(w, filepath.Join(dir, name), name, limits, o)
 		if err != nil {
 			return nil, err
 		}
@@ -201,18 +206,22 @@ func (c *checker) archive(dir string, names []string, limits map[string]int64) (
 	return by, nil
 }
 
-func (c *checker) warc(w *warc.Checker, path, name string, limits map[string]int64) (warc.Report, error) {
+func (c *checker) warc(w *warc.Checker, path, name string, limits map[string]int64, o warc.ScanOptions) (warc.Report, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return warc.Report{}, err
 	}
 	defer f.Close()
-	var r io.Reader = f
+	info, err := f.Stat()
+	if err != nil {
+		return warc.Report{}, err
+	}
+	size := info.Size()
 	if n, ok := limits[name]; ok {
-		r = io.LimitReader(f, n)
+		size = min(size, n)
 	}
 	faults, warnings := c.part.Faults, c.part.Warnings
-	rep := w.Check(&progressReader{r: r, c: c, name: name})
+	rep := w.CheckAt(&progressReader{r: f, c: c, name: name, from: c.rep.Bytes}, size, o)
 	for _, p := range rep.Problems {
 		c.fault(Finding{File: name, Offset: jobdir.Known(p.Offset), Warning: p.Severity == warc.Warning, Text: p.What})
 	}
@@ -239,20 +248,24 @@ func (n counts) String() string {
 // progressEvery is how many bytes are read between two reports of progress: a few each second.
 const progressEvery = 64 << 20
 
-// progressReader counts what is read.
+// progressReader counts what is read of a file.
 type progressReader struct {
-	r    io.Reader
+	r    io.ReaderAt
 	c    *checker
 	name string
-	next int64
+	from int64 // bytes of files read before
 }
 
-func (p *progressReader) Read(b []byte) (int, error) {
-	n, err := p.r.Read(b)
-	p.c.rep.Bytes += int64(n)
-	if p.c.rep.Bytes >= p.next {
-		p.c.o.Progress(p.name, p.c.rep.Bytes, p.c.all)
-		p.next = p.c.rep.Bytes + progressEvery
+func (p *progressReader) ReadAt(b []byte, at int64) (int, error) {
+	n, err := p.r.ReadAt(b, at)
+	read := &p.c.rep.Bytes
+	*read = max(*read, p.from+at+int64(n))
+	if *read >= p.c.next {
+		p.c.o.Progress(p.name, *read, p.c.all)
+		p.c.next = *read + progressEvery
 	}
 	return n, err
 }
+
+// stream returns the file as a stream.
+func (p *progressReader) stream(size int64) io.Reader { return io.NewSectionReader(p, 0, size) }

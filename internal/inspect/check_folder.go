@@ -8,7 +8,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -22,9 +21,10 @@ import (
 // folderCheck is the check of one crawl folder: what its parts say, to be compared.
 type folderCheck struct {
 	*checker
-	f     *folder
-	seed  uint64 // of the sums
-	files map[string]*os.File
+	f      *folder
+	seed   uint64 // of the sums
+	places *places
+	limits map[string]int64 // ends of archive files that may be longer
 
 	inArchive  int64 // responses and revisits in the archive
 	inFetches  int64 // exchanges on record with a response
@@ -41,8 +41,7 @@ type sum struct{ hi, lo uint64 }
 func (s *sum) add(h xxh3.Uint128) { s.hi, s.lo = s.hi+h.Hi, s.lo+h.Lo }
 
 func (c *checker) folder(f *folder) error {
-	k := &folderCheck{checker: c, f: f, seed: rand.Uint64(), files: map[string]*os.File{}}
-	defer k.closeFiles()
+	k := &folderCheck{checker: c, f: f, seed: rand.Uint64(), places: newPlaces(), limits: map[string]int64{}}
 	c.rep.InUse = f.inUse != nil
 	if c.rep.InUse {
 		c.note("%v: checked is what is on disk; the state, and the ends of files, cannot be judged before it stops", f.inUse)
@@ -60,33 +59,39 @@ func (c *checker) folder(f *folder) error {
 	return nil
 }
 
-func (k *folderCheck) closeFiles() {
-	for _, f := range k.files {
-		f.Close()
-	}
-}
-
 // checkArchive reads the WARC files as far as they are committed.
 func (k *folderCheck) checkArchive() error {
 	names, err := archiveFiles(k.f.Archive())
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
+	if errors.Is(err, os.ErrNotExist) {
+		err = nil
 	}
-	limits, err := k.limits()
 	if err != nil {
 		return err
 	}
+	if k.rep.InUse { // up to where the last record of the index ends
+		err = k.f.indexLines(func(e *indexEntry) { k.limits[e.File] = max(k.limits[e.File], e.Offset+e.Length) })
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if _, ok := k.limits[name]; k.rep.InUse && !ok {
+			k.limits[name] = 0
+		}
+	}
 	if at := k.f.progress.Archive; k.f.committed() && at.File != "" {
-		names = k.archiveEnd(names, at, limits)
+		names = k.archiveEnd(names, at)
 	}
 	k.all = sizes(k.f.Archive(), names)
-	by, err := k.archive(k.f.Archive(), names, limits)
+	by, err := k.archive(k.f.Archive(), names, k.limits, func(name string) warc.ScanOptions {
+		return warc.ScanOptions{Visit: k.places.note(name), End: k.f.endOf(name)}
+	})
 	k.inArchive = by[warc.Response] + by[warc.Revisit]
 	return err
 }
 
 // archiveEnd compares the archive with its committed end and returns the files up to there.
-func (k *folderCheck) archiveEnd(names []string, at warc.Position, limits map[string]int64) []string {
+func (k *folderCheck) archiveEnd(names []string, at warc.Position) []string {
 	last := slices.Index(names, at.File)
 	if last < 0 {
 		k.faultf(at.File, "the state ends the archive with this file, but it is not there")
@@ -100,35 +105,10 @@ func (k *folderCheck) archiveEnd(names []string, at warc.Position, limits map[st
 		k.faultAt(at.File, at.Offset, "the archive goes on behind the end that the state knows")
 	case size > at.Offset || last+1 < len(names):
 		k.note("the crawl was not ended in good order: what lies behind %s offset %d will be cut off and fetched again", at.File, at.Offset)
-		limits[at.File] = at.Offset
+		k.limits[at.File] = at.Offset
 		return names[:last+1]
 	}
 	return names
-}
-
-// limits are the ends of files that are being written: in a folder in use, where the last indexed record of a file ends.
-func (k *folderCheck) limits() (map[string]int64, error) {
-	limits := map[string]int64{}
-	if !k.rep.InUse {
-		return limits, nil
-	}
-	s, err := k.f.open(jobdir.IndexPartName)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	for lines := newLineReader(s); ; {
-		l, err := lines.read()
-		if err == io.EOF || l.torn {
-			return limits, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if e, err := parseIndexLine(l.text); err == nil {
-			limits[e.File] = max(limits[e.File], e.Offset+e.Length)
-		}
-	}
 }
 
 // eachLine reads a stream, checks that its lines are whole and that it ends where the state says.
@@ -138,7 +118,7 @@ func (k *folderCheck) eachLine(name string, visit func(line)) (n int64, err erro
 		return 0, err
 	}
 	defer s.Close()
-	lines := newLineReader(&progressReader{r: s, c: k.checker, name: name})
+	lines := newLineReader((&progressReader{r: s, c: k.checker, name: name, from: k.rep.Bytes}).stream(s.Size()))
 	for {
 		l, err := lines.read()
 		if err == io.EOF || l.torn {
@@ -184,7 +164,7 @@ func (k *folderCheck) checkIndex() error {
 	n, err := k.eachLine(jobdir.IndexPartName, func(l line) {
 		e, err := parseIndexLine(l.text)
 		if err == nil {
-			_, err = k.recordAt(e.File, e.Offset, e.Length, e.URL)
+			_, _, err = k.placeOf(e.File, e.Offset, e.Length, e.URL)
 		}
 		if err != nil {
 			k.fault(Finding{File: jobdir.IndexPartName, Offset: jobdir.Known(l.at), Line: l.number, Text: err.Error()})
@@ -217,7 +197,11 @@ func (k *folderCheck) checkSorted() error {
 	defer file.Close()
 	var got sum
 	var before []byte
-	lines := newLineReader(&progressReader{r: file, c: k.checker, name: jobdir.IndexName})
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	lines := newLineReader((&progressReader{r: file, c: k.checker, name: jobdir.IndexName, from: k.rep.Bytes}).stream(info.Size()))
 	for {
 		l, err := lines.read()
 		if err == io.EOF {
@@ -244,34 +228,14 @@ func (k *folderCheck) checkSorted() error {
 	return nil
 }
 
-// recordAt looks at the record at a place: it must be a response or revisit of the URL and end where it should.
-func (k *folderCheck) recordAt(file string, offset, length int64, url string) (id string, err error) {
-	f := k.files[file]
-	if f == nil {
-		if len(k.files) >= maxOpenFiles {
-			k.closeFiles()
-			clear(k.files)
-		}
-		if f, err = os.Open(filepath.Join(k.f.Archive(), filepath.Base(file))); err != nil {
-			return "", err
-		}
-		k.files[file] = f
+// placeOf looks a place up: there must be a response or revisit of the URL that ends where it should. In a folder in use,
+// what was written since the archive was read is not judged: known is false.
+func (k *folderCheck) placeOf(file string, offset, length int64, url string) (at place, known bool, err error) {
+	if end := k.limits[file]; k.rep.InUse && offset >= end {
+		return at, false, nil
 	}
-	e, err := warc.ReadAt(f, offset, length)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", file, err)
-	}
-	switch t := e.Type(); {
-	case t != warc.Response && t != warc.Revisit:
-		return "", fmt.Errorf("%s offset %d: a %s record, not a response", file, offset, t)
-	case e.TargetURI() != url:
-		return "", fmt.Errorf("%s offset %d: a record of %s, not of %s", file, offset, e.TargetURI(), url)
-	}
-	next := make([]byte, 2)
-	if n, err := f.ReadAt(next, offset+length); n > 0 && !bytes.HasPrefix([]byte{0x1f, 0x8b}, next[:n]) || err != nil && err != io.EOF {
-		return "", fmt.Errorf("%s offset %d: the record does not end after %d bytes", file, offset, length)
-	}
-	return e.ID(), nil
+	at, err = k.places.find(file, offset, length, url)
+	return at, err == nil, err
 }
 
 func (k *folderCheck) checkPages() error {
@@ -294,11 +258,12 @@ func (k *folderCheck) checkPages() error {
 		if p.WARC.File == "" {
 			return
 		}
-		if id, err := k.recordAt(p.WARC.File, p.WARC.Offset, p.WARC.Length, p.URL); err != nil {
+		at, known, err := k.placeOf(p.WARC.File, p.WARC.Offset, p.WARC.Length, p.URL)
+		if known && at.id != k.places.hash(p.WARC.RecordID) {
+			err = fmt.Errorf("its record is %s, but another lies there", p.WARC.RecordID)
+		}
+		if err != nil {
 			k.fault(Finding{File: jobdir.PagesName, Offset: jobdir.Known(l.at), Line: l.number, Text: err.Error()})
-		} else if id != p.WARC.RecordID {
-			k.fault(Finding{File: jobdir.PagesName, Offset: jobdir.Known(l.at), Line: l.number,
-				Text: fmt.Sprintf("its record is %s, but %s lies there", p.WARC.RecordID, id)})
 		}
 	})
 	k.part.Text = count(k.pageLines, "page")

@@ -63,13 +63,17 @@ type Checker struct {
 	rep  *Report
 	scan ScanOptions // of CheckAt
 	head head        // of the block of the current record
+	buf  []byte      // to copy blocks
+	http payload     // of the current record
 }
 
 // original is what a reference to a record is compared with.
 type original struct{ uri, date, payload string }
 
 // NewChecker returns a checker of an archive.
-func NewChecker() *Checker { return &Checker{seen: map[string]original{}} }
+func NewChecker() *Checker {
+	return &Checker{seen: map[string]original{}, buf: make([]byte, scanBlock)}
+}
 
 // Check reads every byte of one file of which nothing else is known.
 func Check(r io.Reader) Report { return NewChecker().Check(r) }
@@ -175,12 +179,13 @@ func (c *Checker) checkDigests(e *Entry, fault func(string, ...any)) error {
 	if body != nil {
 		entity, _ = parseDigest(body.label)
 		if strings.HasPrefix(strings.ToLower(e.Get("Content-Type")), "application/http") {
-			sinks = append(sinks, &payload{wire: body.hash, entity: entity.hash})
+			c.http = payload{wire: body.hash, entity: entity.hash, head: c.http.head[:0]}
+			sinks = append(sinks, &c.http)
 		} else {
 			sinks = append(sinks, body.hash)
 		}
 	}
-	if _, err := io.Copy(io.MultiWriter(sinks...), e.Block); err != nil {
+	if _, err := io.CopyBuffer(io.MultiWriter(sinks...), e.Block, c.buf); err != nil {
 		return err
 	}
 	if whole != nil {

@@ -101,7 +101,7 @@ func (p *payload) Write(b []byte) (int, error) {
 		p.entity = nil
 	}
 	p.body(p.head[end:])
-	p.head = nil
+	p.head = p.head[:0] // its memory serves the next record
 	return len(b), nil
 }
 

@@ -84,7 +84,7 @@ func (c *Checker) resume(r io.ReaderAt, bad, size int64) int64 {
 // memberMagic begins every gzip member in use: magic number and the method deflate (RFC 1952 §2.3).
 var memberMagic = []byte{gzipMagic, 0x8b, 8}
 
-// scanBlock is how much is searched at once.
+// scanBlock is how much is searched, or copied, at once.
 const scanBlock = 64 << 10
 
 // findMember returns where the next gzip member may begin, or size. What the disk does not give is passed over.
