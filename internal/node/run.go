@@ -180,15 +180,6 @@ func (n *Node) Facts() (seeds []string, runs int, first bool) {
 	return n.facts.Seeds, n.facts.Runs, n.first
 }
 
-// freeDisk returns the bytes that a user may still write where dir is.
-func freeDisk(dir string) (uint64, error) {
-	var s syscall.Statfs_t
-	if err := syscall.Statfs(dir, &s); err != nil {
-		return 0, err
-	}
-	return s.Bavail * uint64(s.Bsize), nil
-}
-
 // Limits past which a crawl must say whom to complain to.
 const (
 	anonymousHosts = 100
