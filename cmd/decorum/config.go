@@ -64,27 +64,10 @@ func (c *configPrintCmd) lines(source *config.Source, stored config.Values) []op
 		if v, ok := stored[entry.Name]; ok && l.Origin == config.FromDefault {
 			l.Value, l.Origin = v, config.FromFolder
 		}
-		l.Value = withoutSecret(l.Name, l.Value)
+		l.Value = config.Shown(l.Name, l.Value)
 		out = append(out, l)
 	}
 	return out
-}
-
-// withoutSecret hides the values that are not for screens: the token, and what header fields hold.
-func withoutSecret(name string, v any) any {
-	switch {
-	case name == "token" && v != "":
-		return "(set)"
-	case name == "header":
-		fields, _ := v.([]string)
-		var names []string
-		for _, f := range fields {
-			field, _, _ := strings.Cut(f, ":")
-			names = append(names, field+": (set)")
-		}
-		return names
-	}
-	return v
 }
 
 // shown is a value as text; "-" stands for nothing.

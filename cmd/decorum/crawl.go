@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"decorum/internal/config"
+	"decorum/internal/fetch"
 	"decorum/internal/jobdir"
 	"decorum/internal/node"
 )
@@ -273,6 +274,10 @@ func verdict(n *node.Node, c *config.Crawl, r *node.Result, out *pageOutput) err
 		return &exitError{exitState, fmt.Sprintf("-o: %v; the same command resumes", out.failed)}
 	case r.Guard:
 		return &exitError{exitGuard, r.Detail}
+	case errors.Is(r.Proxy, fetch.ErrProxyRefused):
+		return &exitError{exitUsage, r.Detail + "; correct --proxy and run the same command"}
+	case r.Proxy != nil:
+		return &exitError{exitState, r.Detail + "; the same command resumes"}
 	case r.Reason == jobdir.EndInterrupted && r.Forced:
 		return &exitError{exitForced, ""}
 	case r.Reason == jobdir.EndInterrupted:

@@ -63,6 +63,9 @@ type Crawl struct {
 	AllowNet  []string `placeholder:"CIDR" group:"Network" help:"Networks that may be contacted though they are not public."`
 	Resolve   []string `placeholder:"HOST:ADDR" group:"Network" help:"Use this address for the host (*.domain works too)."`
 	Header    []string `short:"H" sep:"none" placeholder:"NAME:VALUE" group:"Network" help:"Header field sent to the hosts of the seeds, and nowhere else."`
+	Auth      []string `sep:"none" placeholder:"USER:PASS@HOST" group:"Network" help:"User and password for one host, or HOST:PORT; sent nowhere else."`
+	Cookies   string   `placeholder:"FILE" group:"Network" help:"Cookies in Netscape format, each sent where it belongs; those that sites set are not kept."`
+	Proxy     string   `placeholder:"URL" group:"Network" help:"Way to all hosts: http:// (CONNECT), socks5:// or socks5h://[USER:PASS@]HOST:PORT. Only socks5 leaves names and the address policy to this program."`
 
 	NearDuplicates string   `enum:"record,skip,off" default:"record" group:"Order and content" help:"Pages nearly the same as another of the host: record, skip (do not follow), off."`
 	Levels         []string `sep:"none" placeholder:"PATTERN=LEVEL" group:"Order and content" help:"Priority rules; level 1 is fetched first."`
@@ -75,6 +78,7 @@ type Crawl struct {
 	Out       []string `default:"warc,pages" enum:"warc,pages,links" placeholder:"LIST" group:"Output" help:"What to write: warc, pages, links."`
 	OutFile   string   `name:"output" short:"o" placeholder:"FILE" group:"Output" help:"Stream page records here as well; - is standard output."`
 	GzipLevel int      `default:"1" placeholder:"N" group:"Output" help:"Compression of the archive, 1 to 9."`
+	Redact    bool     `name:"redact-auth" group:"Output" help:"Leave the values of Authorization, Cookie and -H out of archived requests."`
 	WARCSize  Size     `name:"warc-size" default:"1GB" placeholder:"SIZE" group:"Output" help:"Begin a new archive file at this size."`
 
 	MinFree Size   `default:"2GiB" placeholder:"SIZE" group:"Machine" help:"Pause while less disk is free."`

@@ -28,7 +28,7 @@ const (
 // perRun options belong to one run of the program, not to the crawl: they are never stored, so that a resumed crawl
 // does not start over, stay quiet or send a secret because an earlier run did.
 var perRun = map[string]bool{"fresh": true, "quiet": true, "verbose": true, "dry-run": true, "progress": true, "log-format": true,
-	"output": true, "token": true, "header": true, "dir": true, "seeds": true, "listen": true, "fail-on": true, argument: true}
+	"output": true, "token": true, "header": true, "auth": true, "cookies": true, "dir": true, "seeds": true, "listen": true, "fail-on": true, argument: true}
 
 // fixed options make the crawl what it is: a folder continues only with the same values.
 var fixed = map[string]string{
@@ -194,7 +194,7 @@ func (c *Crawl) Encode() ([]byte, error) {
 	defaults := standard.Entries()
 	for i, e := range c.Entries() {
 		if !perRun[e.Name] && !(isZero(e.Value) && isZero(defaults[i].Value)) {
-			m[strings.ReplaceAll(e.Name, "-", "_")] = e.Value
+			m[strings.ReplaceAll(e.Name, "-", "_")] = withoutSecret(e)
 		}
 	}
 	var b bytes.Buffer

@@ -33,12 +33,24 @@ func ParseSeed(text string) (Seed, error) {
 	}
 	u, err := weburl.Parse(rest)
 	if err != nil {
-		return Seed{}, fmt.Errorf("seed %q: %w", text, err)
+		return Seed{}, fmt.Errorf("seed %q: %w", withoutUser(text), err)
+	}
+	if u != u.WithoutUserinfo() {
+		return Seed{}, fmt.Errorf("seed %q: user and password would stand in every record; write --auth USER:PASS@%s", withoutUser(text), u.Host())
 	}
 	if !strings.Contains(u.Host(), ".") && !u.IsIP() && u.Host() != "localhost" && !strings.Contains(text, "://") {
 		return Seed{}, fmt.Errorf("seed %q: no such command, and not a host name; write https://%s/ if you mean a host", text, text)
 	}
 	return Seed{URL: u, Sitemap: sitemap}, nil
+}
+
+// withoutUser leaves out what may be a password.
+func withoutUser(text string) string {
+	at := strings.LastIndexByte(text, '@')
+	if at < 0 {
+		return text
+	}
+	return "...@" + text[at+1:]
 }
 
 // ReadSeeds collects the seeds of the command line, of files, and of standard input where an argument is "-".

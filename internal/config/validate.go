@@ -7,10 +7,7 @@ import (
 	"net/mail"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
-
-	"golang.org/x/net/http/httpguts"
 
 	"decorum/internal/outcome"
 	"decorum/internal/urlfilter"
@@ -29,7 +26,7 @@ func bad(option, format string, args ...any) error {
 // Validate reports every bad option, one line each. What passes here opens: a crawl folder is not touched for options
 // that cannot work.
 func (c *Crawl) Validate() error {
-	return errors.Join(c.validateContact(), c.validateAgent(), c.validateQueues(), c.validateNumbers(), c.validateNetwork(), c.validateHeader(),
+	return errors.Join(c.validateContact(), c.validateAgent(), c.validateQueues(), c.validateNumbers(), c.validateNetwork(), c.validateSecrets(),
 		c.validatePatterns(), c.validateNames(), c.validateListen())
 }
 
@@ -140,24 +137,6 @@ func (c *Crawl) validateNetwork() error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// framing fields are those of the connection: a crawl that set one would not speak HTTP any more.
-var framing = []string{"host", "connection", "content-length", "transfer-encoding", "trailer", "upgrade", "keep-alive", "te", "expect"}
-
-// validateHeader does not repeat a field's value: it may be a secret.
-func (c *Crawl) validateHeader() error {
-	for _, h := range c.Header {
-		name, value, ok := strings.Cut(h, ":")
-		name = strings.TrimSpace(name)
-		switch {
-		case !ok || !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(strings.TrimSpace(value)):
-			return bad("-H", "%q is not a header field; write 'Name: value'", name)
-		case slices.Contains(framing, strings.ToLower(name)):
-			return bad("-H", "%s belongs to the connection and cannot be set", name)
-		}
-	}
-	return nil
 }
 
 func (c *Crawl) validatePatterns() error {

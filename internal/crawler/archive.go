@@ -1,7 +1,6 @@
 package crawler
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -39,7 +38,7 @@ func (c *Crawler) archive(ctx context.Context, v *visit, x *fetch.Exchange, firs
 	}
 	v.main = len(v.members) - 1
 	request := warc.Record{Type: warc.Request, Date: x.Start, TargetURI: response.TargetURI, IPAddress: response.IPAddress,
-		ConcurrentTo: []string{v.members[v.main].ID}, HTTPHead: withheld(x.RequestBytes, c.opt.Headers(v.lease.URL.Host()))}
+		ConcurrentTo: []string{v.members[v.main].ID}, HTTPHead: redact(x.RequestBytes, c.opt.Redact)}
 	if err := v.encode(t, &request); err != nil {
 		return err
 	}
@@ -50,18 +49,8 @@ func (c *Crawler) archive(ctx context.Context, v *visit, x *fetch.Exchange, firs
 	return v.encode(t, &meta)
 }
 
-// withheld returns the request as it is archived: without the values of fields that the operator added for this host. They
-// may be secrets, and archives are for everybody.
-func withheld(request []byte, added []fetch.Field) []byte {
-	for _, f := range added {
-		line := "\r\n" + f.Name + ": "
-		request = bytes.Replace(request, []byte(line+f.Value+"\r\n"), []byte(line+"(withheld)\r\n"), 1)
-	}
-	return request
-}
-
 func responseRecord(v *visit, x *fetch.Exchange, first *original) warc.Record {
-	r := warc.Record{Type: warc.Response, ID: v.ref.RecordID, Date: x.Start, TargetURI: v.fetch.URL, IPAddress: x.Addr.Addr().String(),
+	r := warc.Record{Type: warc.Response, ID: v.ref.RecordID, Date: x.Start, TargetURI: v.fetch.URL, IPAddress: x.IP(),
 		Truncated: x.Truncated, HTTPHead: x.HeadBytes, PayloadDigest: v.ref.Payload}
 	if first != nil && !first.Pending {
 		r.Type, r.ID, r.Profile = warc.Revisit, "", warc.IdenticalPayload

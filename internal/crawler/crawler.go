@@ -95,7 +95,8 @@ type Options struct {
 	GzipLevel    int                                 // of archive members; default 1
 	Sitemaps     SitemapMode                         // default auto
 	IgnoreRobots func(host string) bool              // nil: none
-	Headers      func(host string) []fetch.Field     // extra fields for a host; nil: none
+	Headers      func(weburl.URL) []fetch.Field      // fields that a request for the URL carries besides the usual; nil: none
+	Redact       []string                            // names of request fields whose values are not archived
 	Admit        func(host string, local bool) error // asked before each contact, with whether the address is on loopback or private; an error ends the crawl; nil: all may be contacted
 	FollowNear   bool                                // follow links of near-duplicates; node sets it unless --near-duplicates skip
 	NearOff      bool                                // no SimHash at all
@@ -123,7 +124,7 @@ func (o *Options) EnsureDefaults() {
 		o.IgnoreRobots = func(string) bool { return false }
 	}
 	if o.Headers == nil {
-		o.Headers = func(string) []fetch.Field { return nil }
+		o.Headers = func(weburl.URL) []fetch.Field { return nil }
 	}
 	if o.OnPage == nil {
 		o.OnPage = func(*jobdir.PageRecord) {}

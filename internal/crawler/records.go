@@ -17,7 +17,7 @@ import (
 func (v *visit) noteFetch(u weburl.URL, x *fetch.Exchange, run int) {
 	l := &v.lease
 	v.fetch = &jobdir.FetchRecord{Run: run, TS: x.Start, EndTS: x.End, Kind: l.Kind.String(), URL: u.String(), Host: l.Host,
-		IP: x.Addr.Addr().String(), Status: x.Status, Outcome: x.Outcome.String(), Attempt: l.Attempt,
+		IP: x.IP(), Status: x.Status, Outcome: x.Outcome.String(), Attempt: l.Attempt,
 		TotalMS: jobdir.Millis(x.Total), RobotsVersion: v.version, RobotsRule: v.allowed, Reused: x.Reused, BytesWire: jobdir.Known(x.WireBytes)}
 	v.mime = mediaType(x.Header.Get("Content-Type"))
 	if !l.LastEnd.IsZero() {
@@ -43,7 +43,7 @@ func (v *visit) identity(seeds []string) *jobdir.PageRecord {
 // pageRecord begins the record of a page from its exchange.
 func (v *visit) pageRecord(x *fetch.Exchange, seeds []string) {
 	r := v.identity(seeds)
-	r.IP, r.Status, r.Outcome, r.Proto = x.Addr.Addr().String(), x.Status, x.Outcome.String(), x.Proto
+	r.IP, r.Status, r.Outcome, r.Proto = x.IP(), x.Status, x.Outcome.String(), x.Proto
 	r.MIME = v.mime
 	r.BytesWire, r.BytesBody, r.Truncated = jobdir.Known(x.WireBytes), jobdir.Known(x.Body.Len()), x.Truncated
 	r.ETag, r.LastModified = x.Header.Get("ETag"), x.Header.Get("Last-Modified")

@@ -169,12 +169,12 @@ func (c *Crawler) contact(ctx context.Context, v *visit, u weburl.URL, maxBody i
 	if !ok || err != nil {
 		return nil, err
 	}
-	if !c.Frontier.Claim(v.lease, addr) {
+	if addr.IsValid() && !c.Frontier.Claim(v.lease, addr) {
 		return nil, errGone
 	}
 	v.exchange.Contact, v.exchange.Start, v.exchange.Addr = true, time.Now(), addr
 	x, err := c.Transport.Do(ctx, &fetch.Request{URL: u, Addr: netip.AddrPortFrom(addr, u.Port()), HostKey: v.lease.Host,
-		Header: c.opt.Headers(u.Host()), MaxBody: maxBody, KeepFor: c.keepFor(v)})
+		Header: c.opt.Headers(u), MaxBody: maxBody, KeepFor: c.keepFor(v)})
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +214,8 @@ func (c *Crawler) keepFor(v *visit) time.Duration {
 	return c.opt.KeepFor
 }
 
-// address resolves the host of u. Without a usable address it concludes the visit and returns false.
+// address resolves the host of u; the zero address is for the proxy to find. Without a usable address it concludes the
+// visit and returns false.
 func (c *Crawler) address(ctx context.Context, v *visit, u weburl.URL) (netip.Addr, bool, error) {
 	began := time.Now()
 	a, err := c.Resolver.Lookup(ctx, u.Host())
@@ -229,7 +230,10 @@ func (c *Crawler) address(ctx context.Context, v *visit, u weburl.URL) (netip.Ad
 	if !a.Cached {
 		c.archiveDNS(v, u.Host(), a)
 	}
-	addr := a.Addrs[(v.lease.Attempt-1)%len(a.Addrs)] // a retry tries another address
+	var addr netip.Addr
+	if !a.Remote {
+		addr = a.Addrs[(v.lease.Attempt-1)%len(a.Addrs)] // a retry tries another address
+	}
 	if err := c.opt.Admit(v.lease.Host, c.Policy.IsLocal(addr)); err != nil {
 		v.stop = err
 		return netip.Addr{}, false, nil

@@ -37,7 +37,8 @@ import (
 // Answer is what is known of a host name. Its slices and Raw are shared: read only.
 type Answer struct {
 	Addrs   []netip.Addr    // that the policy allows, IPv4 first, in ascending order
-	Outcome outcome.Outcome // None with Addrs; else DNSNotFound, DNSFailure or AddressRefused
+	Remote  bool            // there are no Addrs, the proxy finds them (Options.Remote)
+	Outcome outcome.Outcome // None with Addrs or Remote; else DNSNotFound, DNSFailure or AddressRefused
 	Detail  string          // for a person: why there are no addresses
 	TTL     time.Duration   // what is left of the time the answer may be used
 	Cached  bool            // no name server was asked for this call
@@ -105,6 +106,9 @@ func (r *Resolver) Lookup(ctx context.Context, host string) (Answer, error) {
 	if a, ok := r.local(name); ok {
 		r.hits.Add(1)
 		return a, nil
+	}
+	if r.options.Remote {
+		return Answer{Remote: true, Cached: true, TTL: r.options.MaxTTL}, nil
 	}
 	r.mu.Lock()
 	if a, ok := r.cache.fresh(name, time.Now()); ok {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -414,6 +416,32 @@ func BenchmarkLookupCached(b *testing.B) {
 	for b.Loop() {
 		if _, err := r.Lookup(ctx, "www.example.test"); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// TestRemote: where a proxy resolves, no name server is asked, and what is known here counts as ever.
+func TestRemote(t *testing.T) {
+	dial := func(context.Context, string, string) (net.Conn, error) {
+		t.Error("a name server is asked")
+		return nil, errors.New("no network")
+	}
+	r, err := New(Options{Remote: true, HostsFile: "-", Dial: dial, Static: map[string][]netip.Addr{"known.test": {netip.MustParseAddr("192.88.98.1")},
+		"inside.test": {netip.MustParseAddr("10.0.0.1")}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for host, want := range map[string]Answer{
+		"www.test":    {Remote: true},
+		"known.test":  {Addrs: []netip.Addr{netip.MustParseAddr("192.88.98.1")}},
+		"inside.test": {Outcome: outcome.AddressRefused},
+		"127.0.0.1":   {Outcome: outcome.AddressRefused},
+		"[::1]":       {Outcome: outcome.AddressRefused},
+		"a..test":     {Outcome: outcome.DNSNotFound},
+	} {
+		a, err := r.Lookup(t.Context(), host)
+		if err != nil || a.Remote != want.Remote || a.Outcome != want.Outcome || !slices.Equal(a.Addrs, want.Addrs) {
+			t.Errorf("%s: %+v %v", host, a, err)
 		}
 	}
 }

@@ -30,6 +30,10 @@ type Options struct {
 	// its own.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
+	// Remote says that a proxy resolves names: none is asked for, and what only name servers know is answered with
+	// Answer.Remote. Addresses, Static and the hosts file still count. Default off.
+	Remote bool
+
 	Policy *Policy // which addresses may be contacted; default: public ones
 }
 
@@ -80,7 +84,7 @@ func (o *Options) Validate() error {
 // complete fills in what is missing, from the system too, and validates. What resolv.conf says of
 // time-outs and attempts holds unless the operator said something.
 func (o *Options) complete() error {
-	if len(o.Servers) == 0 {
+	if len(o.Servers) == 0 && !o.Remote {
 		s, err := readResolvConf("/etc/resolv.conf")
 		if err != nil {
 			return err

@@ -21,6 +21,7 @@ import (
 	"decorum/internal/config"
 	"decorum/internal/contentseen"
 	"decorum/internal/crawler"
+	"decorum/internal/credentials"
 	"decorum/internal/dns"
 	"decorum/internal/fetch"
 	"decorum/internal/frontier"
@@ -65,6 +66,7 @@ type Node struct {
 	crawl   *crawler.Crawler
 	keeper  *housekeeping.Housekeeper
 	hasher  *weburl.Hasher
+	secrets *credentials.Set
 	hosts   hosts // contacted
 	closers []io.Closer
 	began   time.Time
@@ -190,13 +192,20 @@ func (n *Node) openNetwork() error {
 	if err != nil {
 		return err
 	}
-	resolver, err := dns.New(dns.Options{Static: static, Policy: policy, Dial: n.opt.DialDNS})
+	if err := n.openSecrets(); err != nil {
+		return err
+	}
+	proxy, err := c.ProxyWay()
+	if err != nil {
+		return err
+	}
+	resolver, err := dns.New(dns.Options{Static: static, Policy: policy, Dial: n.opt.DialDNS, Remote: proxy.Resolves()})
 	if err != nil {
 		return err
 	}
 	transport, err := fetch.New(fetch.Options{UserAgent: c.UserAgent(n.opt.Version), Timeout: time.Duration(c.Timeout),
 		ConnectTimeout: time.Duration(c.ConnectTimeout), MaxBody: int64(c.MaxBody), SpoolDir: n.dir.Path("state/spool"),
-		Dial: n.opt.Dial, Control: func(a netip.AddrPort) error { return policy.CheckAddr(a.Addr()) }})
+		Dial: n.opt.Dial, Proxy: proxy, Control: func(a netip.AddrPort) error { return policy.CheckAddr(a.Addr()) }})
 	if err != nil {
 		return err
 	}
@@ -325,6 +334,7 @@ func (n *Node) warcinfo() warc.Info {
 	host, _ := os.Hostname() // the field is left out when unknown
 	info := warc.Info{Software: n.opt.tool(), Operator: c.Contact, Hostname: host, UserAgent: c.UserAgent(n.opt.Version), Robots: "obey",
 		Description: fmt.Sprintf("scope %s, delay %v, factor %v", c.Scope, c.Delay, c.DelayFactor)}
+	info.Extra = n.redactedInfo()
 	for _, h := range c.IgnoreRobots {
 		info.Extra = append(info.Extra, warc.Field{Name: "robots-ignored-host", Value: h})
 	}

@@ -7,7 +7,6 @@ import (
 
 	"decorum/internal/config"
 	"decorum/internal/crawler"
-	"decorum/internal/fetch"
 	"decorum/internal/frontier"
 	"decorum/internal/urlfilter"
 	"decorum/internal/weburl"
@@ -114,7 +113,7 @@ func (n *Node) filterOptions() urlfilter.Options {
 func (n *Node) crawlerOptions() crawler.Options {
 	c := &n.opt.Config
 	return crawler.Options{Agent: config.Product, Workers: n.workers(), Retries: c.Retries, MaxBytes: uint64(c.MaxBytes), MaxBody: int64(c.MaxBody),
-		GzipLevel: c.GzipLevel, Sitemaps: crawler.SitemapMode(c.Sitemaps), IgnoreRobots: n.ignoresRobots(), Headers: n.headers(),
+		GzipLevel: c.GzipLevel, Sitemaps: crawler.SitemapMode(c.Sitemaps), IgnoreRobots: n.ignoresRobots(), Headers: n.secrets.For, Redact: n.redacted(),
 		Admit: n.admit, FollowNear: c.NearDuplicates != "skip", NearOff: c.NearDuplicates == "off", ObeyRel: c.RelNofollow,
 		Seeds: n.facts.Seeds, Run: n.facts.Runs, Memory: int64(c.Memory) / 4, NoArchive: !c.Has("warc"), OnPage: n.opt.OnPage, OnFetch: n.opt.OnFetch, OnSkip: n.opt.OnSkip}
 }
@@ -122,28 +121,6 @@ func (n *Node) crawlerOptions() crawler.Options {
 func (n *Node) ignoresRobots() func(string) bool {
 	hosts := config.Hosts(n.opt.Config.IgnoreRobots)
 	return func(host string) bool { return hosts[host] }
-}
-
-// headers sends the fields of -H to the hosts of the seeds and nowhere else: they may be secrets.
-func (n *Node) headers() func(string) []fetch.Field {
-	if len(n.opt.Config.Header) == 0 {
-		return nil
-	}
-	var fields []fetch.Field
-	for _, h := range n.opt.Config.Header {
-		name, value, _ := strings.Cut(h, ":")
-		fields = append(fields, fetch.Field{Name: strings.TrimSpace(name), Value: strings.TrimSpace(value)})
-	}
-	hosts := map[string]bool{}
-	for _, s := range n.seeds() {
-		hosts[s.URL.Host()] = true
-	}
-	return func(host string) []fetch.Field {
-		if hosts[host] {
-			return fields
-		}
-		return nil
-	}
 }
 
 // isSitemapName tells a sitemap among the seeds by its name.

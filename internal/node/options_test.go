@@ -256,7 +256,7 @@ func TestHeaderFieldsStayWithTheHostsOfTheSeeds(t *testing.T) {
 		y := newToy(t, "http://a.museum/")
 		y.host("a.museum", toySite{"/": linking("/in", "http://b.museum/"), "/in": movedTo("http://b.museum/from-a")})
 		y.host("b.museum", toySite{"/": "b", "/from-a": "from a"})
-		y.cfg.Scope, y.cfg.Header = "any", []string{"Authorization: Bearer SECRET", "X-Team:blue"}
+		y.cfg.Scope, y.cfg.Header, y.cfg.Redact = "any", []string{"Authorization: Bearer SECRET", "X-Team:blue"}, true
 		y.crawl()
 		for _, v := range y.log {
 			mine := v.host == "a.museum"
@@ -264,7 +264,7 @@ func TestHeaderFieldsStayWithTheHostsOfTheSeeds(t *testing.T) {
 				t.Errorf("%s%s was sent %q", v.host, v.target, got)
 			}
 		}
-		if all := y.archive(); strings.Contains(all, "SECRET") || !strings.Contains(all, "Authorization: (withheld)\r\n") {
+		if all := y.archive(); strings.Contains(all, "SECRET") || !strings.Contains(all, "Authorization: redacted\r\n") {
 			t.Error("the archive tells the secret")
 		}
 	})

@@ -25,6 +25,7 @@ type Result struct {
 	Err     error  // with EndDisk and EndError
 	Forced  bool   // requests under way were cut
 	Guard   bool   // a guard paused the crawl
+	Proxy   error  // the proxy cannot be used; with EndInterrupted
 	Summary jobdir.Summary
 }
 
@@ -97,6 +98,9 @@ func (n *Node) result(err error) Result {
 		return Result{Reason: jobdir.EndInterrupted, Detail: "interrupted"}
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EIO), errors.Is(err, syscall.EROFS):
 		return Result{Reason: jobdir.EndDisk, Detail: err.Error(), Err: err}
+	}
+	if r, ok := proxyTrouble(err); ok {
+		return r
 	}
 	return Result{Reason: jobdir.EndError, Detail: err.Error(), Err: err}
 }
