@@ -204,7 +204,8 @@ type FetchRecord struct {
 	RobotsRule    string    `json:"robots_rule"`    // the line that allowed it
 	Reused        bool      `json:"reused"`         // an open connection
 	BytesWire     Int       `json:"bytes_wire"`
-	For           string    `json:"for"` // origin, for robots.txt reached through a redirect
+	For           string    `json:"for"`  // origin, for robots.txt reached through a redirect
+	Lost          string    `json:"lost"` // what a repair found damaged
 }
 
 // AppendJSON appends the record as one line.
@@ -230,6 +231,7 @@ func (r *FetchRecord) AppendJSON(dst []byte) []byte {
 	o.flag("reused", r.Reused)
 	o.int("bytes_wire", r.BytesWire)
 	o.str("for", r.For)
+	o.str("lost", r.Lost)
 	return o.end()
 }
 

@@ -56,7 +56,7 @@ func fullPage() PageRecord {
 func fullFetch() FetchRecord {
 	return FetchRecord{Seq: 1, Run: 2, TS: testTime, EndTS: testTime.Add(time.Second), Kind: KindRobots, URL: "http://example.org/robots.txt", Host: "example.org",
 		IP: "192.0.2.1", Status: 200, Outcome: "ok", Attempt: 1, TotalMS: Known(1000), GapMS: Known(0), PromisedMS: Known(1000), GapReason: GapCrawlDelay,
-		RobotsVersion: "v1", RobotsRule: "Allow: /", Reused: true, BytesWire: Known(10), For: "http://example.net"}
+		RobotsVersion: "v1", RobotsRule: "Allow: /", Reused: true, BytesWire: Known(10), For: "http://example.net", Lost: LostCapture}
 }
 
 func TestGoldenLines(t *testing.T) {
@@ -71,6 +71,7 @@ func TestGoldenLines(t *testing.T) {
 	b = skip.AppendJSON(b)
 	b = count.AppendJSON(b)
 	b = link.AppendJSON(b)
+	b = (&LostRecord{Seq: 12}).AppendJSON(b)
 	golden(t, "lines.jsonl", b)
 }
 
