@@ -3,6 +3,7 @@ package crawler
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"strings"
 
 	"decorum/internal/contentseen"
@@ -122,7 +123,7 @@ func (c *Crawler) readHTML(v *visit, x *fetch.Exchange, t *tools, body []byte, c
 	c.follow(v, base, links, asked&parse.NoFollow != 0)
 	if page.LinksDropped > 0 {
 		f := c.follower(v)
-		f.drop(frontier.Item{URL: v.lease.URL, Depth: v.lease.Depth}, outcome.LinkLimit, "further links of this page were not read")
+		f.drop(frontier.Item{URL: v.lease.URL, Depth: v.lease.Depth}, outcome.LinkLimit, fmt.Sprintf("%d further links of this page were not read", page.LinksDropped))
 	}
 	if ref, ok := parse.ParseRefresh(x.Header.Get("Refresh")); ok {
 		c.follow(v, base, []parse.Link{{Ref: ref, Kind: parse.Refresh, Tag: "header"}}, asked&parse.NoFollow != 0)

@@ -103,7 +103,7 @@ func TestLimits(t *testing.T) {
 	}
 	long := strings.Repeat("x", 1<<20)
 	page := p.HTML([]byte("<title>"+long+"</title><a href=/"+long+">dropped</a><a href=/kept>"+long+"</a>"+long+" "+long), "", "")
-	if len(page.Links) != 1 || page.LinksDropped != 1 || page.Links[0].Position != 1 || len(page.Links[0].Anchor) != 120 {
+	if len(page.Links) != 2 || page.LinksDropped != 0 || len(page.Links[0].Ref) != 4097 || page.Links[1].Ref != "/kept" || len(page.Links[1].Anchor) != 120 {
 		t.Errorf("%d links, %d dropped", len(page.Links), page.LinksDropped)
 	}
 	if len(page.Title) != 1024 || len(p.text.b) != 1<<20 {
@@ -133,5 +133,27 @@ func TestStringsMayBeKept(t *testing.T) {
 	p.HTML([]byte("<title>two</title><base href=/two/><a href=2>second</a>"), "", "")
 	if link.Ref != "1" || link.Anchor != "first" || title != "one" || base != "/one/" || text != "one\n" {
 		t.Errorf("%+v %q %q %q", link, title, base, text)
+	}
+}
+
+// TestLongReferences checks that one byte more than a URL can have is kept of a longer reference, so that it resolves to nothing
+// else: not to what white space at the cut or half a character would leave.
+func TestLongReferences(t *testing.T) {
+	p := NewParser(Options{MaxURL: 10})
+	for ref, want := range map[string]string{
+		"/123456789":                "/123456789",
+		"/1234567890":               "/1234567890",
+		"/12345678901":              "/1234567890",
+		"/123456789#fragment":       "/123456789#",
+		"/a         b":              "/a        x",
+		"/12345678\u00e9x":          "/12345678\u00e9",
+		"/123456789\u00e9":          "/123456789x",
+		"/12345678\u20acx":          "/12345678xx",
+		"/\u20ac\u20ac\u20ac\u20ac": "/\u20ac\u20ac\u20acx",
+	} {
+		page := p.HTML([]byte("<a href='"+ref+"'>x</a>"), "text/html; charset=utf-8", "")
+		if len(page.Links) != 1 || page.Links[0].Ref != want {
+			t.Errorf("%q: %+v, want %q", ref, page.Links, want)
+		}
 	}
 }

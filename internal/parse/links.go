@@ -140,23 +140,37 @@ func (p *Parser) embed(ref []byte, kind Kind, t tag) {
 func (p *Parser) add(ref []byte, kind Kind, rel Rel, tagName string) int {
 	ref = trimSpace(ref)
 	p.position++
-	if len(p.links) >= p.opts.MaxLinks || len(ref) > p.opts.MaxURL {
+	if len(p.links) >= p.opts.MaxLinks {
 		p.page.LinksDropped++
 		return -1
 	}
 	start := len(p.arena)
-	p.arena = appendClean(p.arena, ref)
+	p.arena = appendClean(p.arena, ref[:min(len(ref), p.opts.MaxURL+1)])
 	if p.encoder != nil {
 		p.arena = p.encodeQuery(p.arena, start)
 	}
 	if len(p.arena)-start > p.opts.MaxURL {
-		p.arena = p.arena[:start]
-		p.page.LinksDropped++
-		return -1
+		p.cut(start)
 	}
 	p.links = append(p.links, Link{Kind: kind, Rel: rel, Tag: tagName, Position: p.position - 1})
 	p.refs = append(p.refs, refSpan{ref: span{start, len(p.arena)}})
 	return len(p.links) - 1
+}
+
+// cut shortens the reference that begins at start to one byte more than a URL can have, so that whoever resolves it finds it
+// too long: unless the rest is a fragment, which does not count. The last byte stays one that does.
+func (p *Parser) cut(start int) {
+	p.arena = p.arena[:start+p.opts.MaxURL+1]
+	for i := len(p.arena) - 1; i >= start; i-- {
+		c := p.arena[i]
+		if c > ' ' && c < utf8.RuneSelf {
+			return
+		}
+		p.arena[i] = 'x'
+		if c <= ' ' || utf8.RuneStart(c) {
+			return
+		}
+	}
 }
 
 // encodeQuery percent-encodes what is not ASCII in the query of the reference that begins at start, in

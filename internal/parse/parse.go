@@ -8,7 +8,7 @@ import (
 // Options bound what a Parser keeps of one page. Zero means default.
 type Options struct {
 	MaxLinks  int  // links kept per page; default 10000; more are counted in LinksDropped
-	MaxURL    int  // bytes of one reference; default 4096, the limit of weburl; longer ones are dropped
+	MaxURL    int  // bytes of one reference; default 4096, the limit of weburl; longer ones are cut behind MaxURL+1, which is none
 	MaxAnchor int  // bytes of anchor text kept per link; default 120
 	MaxTitle  int  // bytes of title kept; default 1024
 	MaxText   int  // bytes of text kept per page; default 1 MiB
@@ -108,7 +108,7 @@ type Span struct {
 // Page is what a scan of an HTML document found.
 type Page struct {
 	Links         []Link
-	LinksDropped  int    // links beyond MaxLinks or longer than MaxURL
+	LinksDropped  int    // links beyond MaxLinks
 	Base          string // href of the first base element that has one, as found; resolve every Ref against it
 	Canonical     string // href of the first link rel=canonical, as found
 	Title         string
