@@ -49,9 +49,16 @@ type Progress struct {
 
 var progressKey = store.Key{Partition: store.Global, Space: store.Meta, ID: []byte("progress")}
 
-// ReadProgress returns what the last committed step left, or the zero Progress in a new store.
+// ReadProgress returns what the last committed step left, or the zero Progress in a new store. It fails with ErrRepair while
+// the files are not what the state says.
 func ReadProgress(db *store.DB) (Progress, error) {
 	var p Progress
+	switch begun, err := db.Has(journalKey); {
+	case err != nil:
+		return p, err
+	case begun:
+		return p, ErrRepair
+	}
 	raw, ok, err := db.Get(progressKey)
 	if err != nil || !ok {
 		return p, err
@@ -356,6 +363,10 @@ func (k *committer) writeProgress(b *store.Batch) error {
 	for name, s := range c.streams() { // one that is not open in this run keeps its end
 		p.Streams[name] = s.Offset()
 	}
+	return p.save(b)
+}
+
+func (p *Progress) save(b *store.Batch) error {
 	raw, err := json.Marshal(p)
 	if err != nil {
 		return fmt.Errorf("progress: %w", err)
