@@ -120,11 +120,11 @@ func (c *Crawler) readHTML(v *visit, x *fetch.Exchange, t *tools, body []byte, c
 		c.dropAll(v, base, links, outcome.DuplicateParent, "--near-duplicates skip: nearly the same as "+v.page.NearDupOf)
 		return nil
 	}
-	c.follow(v, base, links, asked&parse.NoFollow != 0)
-	if page.LinksDropped > 0 {
+	if page.LinksDropped > 0 { // said first, for only so many drops of a page are listed
 		f := c.follower(v)
 		f.drop(frontier.Item{URL: v.lease.URL, Depth: v.lease.Depth}, outcome.LinkLimit, fmt.Sprintf("%d further links of this page were not read", page.LinksDropped))
 	}
+	c.follow(v, base, links, asked&parse.NoFollow != 0)
 	if ref, ok := parse.ParseRefresh(x.Header.Get("Refresh")); ok {
 		c.follow(v, base, []parse.Link{{Ref: ref, Kind: parse.Refresh, Tag: "header"}}, asked&parse.NoFollow != 0)
 	}
@@ -177,9 +177,9 @@ func (c *Crawler) readSitemap(v *visit, t *tools, body []byte, contentType strin
 	if kind != parse.TypeFeed {
 		v.sitemap = true
 	}
-	c.follow(v, v.lease.URL, m.Links(), false)
 	if m.Truncated != "" {
 		f := c.follower(v)
 		f.drop(frontier.Item{URL: v.lease.URL, Depth: v.lease.Depth}, outcome.SitemapLimit, m.Truncated)
 	}
+	c.follow(v, v.lease.URL, m.Links(), false)
 }
