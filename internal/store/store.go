@@ -257,7 +257,12 @@ func (d *DB) Scan(r Range, yield func(id, value []byte) bool) error {
 }
 
 // Checkpoint writes a consistent copy of the store to dir, which must not exist, hard-linking what it can.
-func (d *DB) Checkpoint(dir string) error {
+func (d *DB) Checkpoint(dir string) (err error) {
+	defer func() {
+		if p := recover(); p != nil { // the engine's answer to a folder that cannot be synced; it has tidied up
+			err = fmt.Errorf("state: checkpoint to %s: %v", dir, p)
+		}
+	}()
 	if err := d.db.Checkpoint(dir, pebble.WithFlushedWAL()); err != nil {
 		return fmt.Errorf("state: checkpoint to %s: %w", dir, err)
 	}
