@@ -290,7 +290,7 @@ func verdict(n *node.Node, c *config.Crawl, r *node.Result, out *pageOutput) err
 	}
 	for _, name := range c.FailOn {
 		if hits := r.Summary.Outcomes[name] + r.Summary.Skipped[name]; hits > 0 {
-			return &exitError{exitFailOn, fmt.Sprintf("--fail-on %s: %d URLs", name, hits)}
+			return &exitError{exitFailOn, fmt.Sprintf("--fail-on %s: %s", name, number(uint64(hits), "URL"))}
 		}
 	}
 	return nil
