@@ -20,9 +20,11 @@ import (
 )
 
 // judgeCrashes holds a crawl that is finished against the truth, its parts against each other, and the server's log
-// against what was promised.
+// against what was promised: after one more loss of power, which may take nothing of it.
 func (s *crashSim) judgeCrashes() {
 	s.t.Helper()
+	s.disk = s.disk.ImageOf(s.r, store.Nothing, store.Nothing)
+	s.fs = s.disk
 	missing, extra, repeated := s.web.Compare(s.visited(), "decorum")
 	for what, urls := range map[string][]string{"missing": missing, "extra": extra, "repeated": repeated} {
 		if len(urls) > 0 {
@@ -71,7 +73,7 @@ func records[T any, P interface{ *T }](s *crashSim, name string) (list []T) {
 func (s *crashSim) check(err error) {
 	s.t.Helper()
 	if err != nil {
-		s.fail(err)
+		s.t.Fatalf("after %d crashes: %v\n%s", len(s.crashes), err, s.story())
 	}
 }
 

@@ -105,12 +105,13 @@ func (s *crashSim) run(n int, before bool) (ended bool) {
 		stop()
 		return store.Action{Before: before, After: !before}
 	})
-	err := s.session(ctx, l)
+	r, err := s.session(ctx, ctx, l)
 	s.disk.Follow(nil)
 	if !crashed {
-		if err != nil {
-			s.fail(err)
+		if err == nil && r.Reason != jobdir.EndExhausted {
+			err = fmt.Errorf("ended by %s: %s", r.Reason, r.Detail)
 		}
+		s.check(err)
 		return true
 	}
 	s.crashes = append(s.crashes, time.Now())
@@ -118,11 +119,6 @@ func (s *crashSim) run(n int, before bool) (ended bool) {
 	s.disk = s.disk.Image(s.r)
 	s.fs = s.disk
 	return false
-}
-
-func (s *crashSim) fail(err error) {
-	s.t.Helper()
-	s.t.Fatalf("after %d crashes: %v\n%s", len(s.crashes), err, s.story())
 }
 
 func (s *crashSim) story() string {
@@ -133,23 +129,29 @@ func (s *crashSim) story() string {
 	return b.String()
 }
 
-// session is one start of the program, with options too small for users.
-func (s *crashSim) session(ctx context.Context, l *line) error {
-	n, err := s.start(l)
-	if err != nil {
-		return err
-	}
-	r, err := n.Run(ctx, ctx)
-	err = errors.Join(err, r.Err)
-	if err == nil && r.Reason != jobdir.EndExhausted {
-		err = fmt.Errorf("ended by %s: %s", r.Reason, r.Detail)
-	}
-	if err == nil {
-		err = n.Finish(&r, 0, "")
-	}
-	return errors.Join(err, n.Close())
+// pause runs the program for a while and stops it as a person would, which must be clean.
+func (s *crashSim) pause() {
+	s.t.Helper()
+	soft, stop := context.WithTimeout(context.Background(), time.Duration(s.r.IntN(5000))*time.Millisecond)
+	defer stop()
+	_, err := s.session(soft, context.Background(), &line{to: s.web.Dial})
+	s.check(err)
 }
 
+// session is one start of the program.
+func (s *crashSim) session(soft, hard context.Context, l *line) (r Result, err error) {
+	n, err := s.start(l)
+	if err != nil {
+		return r, err
+	}
+	r, err = n.Run(soft, hard)
+	if err = errors.Join(err, r.Err); err == nil {
+		err = n.Finish(&r, 0, "")
+	}
+	return r, errors.Join(err, n.Close())
+}
+
+// start opens a node with options too small for users.
 func (s *crashSim) start(l *line) (*Node, error) {
 	var seeds []config.Seed
 	for _, u := range s.web.Seeds() {
@@ -174,8 +176,8 @@ func operations(t *testing.T, seed uint64) (n int) {
 		if !s.run(0, true) {
 			t.Fatal("crashed by itself")
 		}
-		s.judgeCrashes()
 		n = s.disk.Ops()
+		s.judgeCrashes()
 	})
 	return n
 }
@@ -231,6 +233,9 @@ func TestCrashAgainAndAgain(t *testing.T) {
 				for mean := 1 << (3 + s.r.IntN(6)); !s.run(1+s.r.IntN(2*mean), s.r.IntN(2) == 0); {
 					time.Sleep(time.Duration(s.r.IntN(1500)) * time.Millisecond)
 					mean += mean / 8 // or it would never get anywhere
+					if s.r.IntN(4) == 0 {
+						s.pause()
+					}
 				}
 				s.judgeCrashes()
 				points += len(s.crashes)

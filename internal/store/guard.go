@@ -16,6 +16,10 @@ import (
 // that takes everything and keeps nothing: whatever it does then, the files stay as they are. That is no lie to
 // anybody, because fail has poisoned the store before the engine goes on, and Commit acknowledges nothing any more.
 //
+// It also keeps changes of names in order around markers, the empty files whose names say which manifest holds. The
+// engine makes the new one, removes the old one, and syncs the folder once. A file system that does not keep the order of such changes
+// could then have neither, and the engine would begin an empty store; or the marker without its manifest.
+//
 // Reads pass through, and so does what lies outside of the store's folder: a checkpoint that fails is no harm to the store.
 type guard struct {
 	FS
@@ -64,7 +68,12 @@ func (g *guard) open(name string, open func() (File, error)) (File, error) {
 }
 
 func (g *guard) Create(name string, c vfs.DiskWriteCategory) (File, error) {
-	return g.open(name, func() (File, error) { return g.FS.Create(name, c) })
+	return g.open(name, func() (File, error) {
+		if err := g.order(name); err != nil {
+			return nil, err
+		}
+		return g.FS.Create(name, c)
+	})
 }
 
 func (g *guard) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (File, error) {
@@ -88,7 +97,26 @@ func (g *guard) named(name string, f func() error) error {
 }
 
 func (g *guard) Remove(name string) error {
-	return g.named(name, func() error { return g.FS.Remove(name) })
+	return g.named(name, func() error {
+		if err := g.order(name); err != nil {
+			return err
+		}
+		return g.FS.Remove(name)
+	})
+}
+
+const markerPrefix = "marker."
+
+// order makes earlier changes of names durable before that of a marker.
+func (g *guard) order(name string) error {
+	if !strings.HasPrefix(g.PathBase(name), markerPrefix) {
+		return nil
+	}
+	d, err := g.FS.OpenDir(g.PathDir(name))
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 func (g *guard) RemoveAll(name string) error {
