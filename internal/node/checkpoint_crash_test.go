@@ -91,7 +91,7 @@ func (s *checkpointCrash) run(k int) {
 		before := s.r.IntN(2) == 0
 		return store.Action{Before: before, After: !before}
 	})
-	err := s.session(ctx, l)
+	_, err := s.session(ctx, ctx, l)
 	s.disk.Follow(nil)
 	if !crashed {
 		s.check(err)

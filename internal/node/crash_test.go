@@ -47,7 +47,7 @@ func newCrashSim(t *testing.T, seed uint64) *crashSim {
 	s.fs = s.disk
 	s.dir = t.TempDir() + "/new/folders/crawl"
 	// Far below what a user may set, so that files are rotated, flushed and merged within a small crawl.
-	s.cfg.Memory, s.cfg.WARCSize = 4<<20, 32<<10
+	s.cfg.Memory, s.cfg.WARCSize, s.cfg.SeenRecent = 4<<20, 32<<10, 8
 	return s
 }
 
