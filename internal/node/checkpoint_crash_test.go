@@ -23,10 +23,10 @@ func TestCrashDuringCheckpoint(t *testing.T) {
 		s := newCheckpointCrash(t, seed)
 		s.run(0)
 		all = s.seen
-		s.judgeCrashes()
 		if names := s.checkpoints(); len(names) != 1 || all < 20 {
 			t.Fatalf("%d operations on checkpoints, %v left: the test shows little", all, names)
 		}
+		s.judgeCrashes()
 	})
 	step := max(1, 4*all/max(crawls, 1))
 	if crawls < 0 {
