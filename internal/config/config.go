@@ -204,7 +204,8 @@ func Hosts(list []string) map[string]bool {
 // parseHost reads a host name or address, and nothing more.
 func parseHost(name string) (host string, ok bool) {
 	u, err := weburl.Parse("http://" + name + "/")
-	if err != nil || u.Path() != "/" || u.Query() != "" || u.Port() != 80 || strings.ContainsAny(name, "@/?#") {
+	hasPort := strings.LastIndexByte(name, ':') > strings.LastIndexByte(name, ']')
+	if err != nil || hasPort || strings.ContainsAny(name, "@/?#\\") {
 		return "", false
 	}
 	return u.Host(), true
