@@ -43,7 +43,6 @@ type Frontier interface {
 type Housekeeper struct {
 	o     Options
 	end   func(why string)
-	began time.Time
 	blind bool // disk space could not be read the last time
 
 	mu     sync.Mutex
@@ -64,33 +63,27 @@ func (h *Housekeeper) OnEnd(end func(why string)) { h.end = end }
 
 // Run watches until ctx is done.
 func (h *Housekeeper) Run(ctx context.Context) {
-	h.began = time.Now()
+	var over <-chan time.Time // never, without a limit
+	if h.o.MaxTime > 0 {
+		limit := time.NewTimer(h.o.MaxTime)
+		defer limit.Stop()
+		over = limit.C
+	}
 	var checkpoints sync.WaitGroup
 	defer checkpoints.Wait()
 	checkpoints.Go(func() { h.checkpoints(ctx) })
 	tick := time.NewTicker(Period)
 	defer tick.Stop()
-	ended := false
 	for {
 		h.disk()
-		if !ended {
-			ended = h.timeOver()
-		}
 		select {
 		case <-ctx.Done():
 			return
+		case <-over:
+			h.end(fmt.Sprintf("time limit %v reached", h.o.MaxTime))
 		case <-tick.C:
 		}
 	}
-}
-
-// timeOver ends the crawl at its limit on time.
-func (h *Housekeeper) timeOver() bool {
-	if h.o.MaxTime <= 0 || time.Since(h.began) < h.o.MaxTime {
-		return false
-	}
-	h.end(fmt.Sprintf("time limit %v reached", h.o.MaxTime))
-	return true
 }
 
 // disk pauses below the low-water mark and resumes above the high-water mark.
@@ -124,7 +117,7 @@ func (h *Housekeeper) Pause() {
 	h.set("paused by request", true)
 }
 
-// Resume lets a paused crawl go on. A crawl paused for lack of disk pauses again at once if there is still none.
+// Resume lets a paused crawl go on. A crawl paused for lack of disk pauses again within a Period if there is still none.
 func (h *Housekeeper) Resume() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
