@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -15,12 +16,24 @@ import (
 // pacer notes what it is told, with the second.
 type pacer struct {
 	began time.Time
-	said  []string
+
+	mu     sync.Mutex
+	said   []string // guarded by mu
+	logged []string // guarded by mu
 }
 
 func (p *pacer) note(what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.said = append(p.said, fmt.Sprintf("%v %s", time.Since(p.began), what))
 }
+
+func (p *pacer) log(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.logged = append(p.logged, fmt.Sprintf(format, args...))
+}
+
 func (p *pacer) Pause(reason string) { p.note("pause") }
 func (p *pacer) Resume()             { p.note("resume") }
 
@@ -28,7 +41,7 @@ func (p *pacer) Resume()             { p.note("resume") }
 func keep(t *testing.T, o Options, script func(h *Housekeeper)) (said, logged []string) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &pacer{began: time.Now()}
-		o.Frontier, o.Log = p, func(format string, args ...any) { logged = append(logged, fmt.Sprintf(format, args...)) }
+		o.Frontier, o.Log = p, p.log
 		h := New(o)
 		h.OnEnd(func(why string) { p.note("end: " + why) })
 		ctx, stop := context.WithCancel(context.Background())
@@ -37,7 +50,7 @@ func keep(t *testing.T, o Options, script func(h *Housekeeper)) (said, logged []
 		script(h)
 		stop()
 		<-done
-		said = p.said
+		said, logged = p.said, p.logged
 	})
 	return said, logged
 }
@@ -124,7 +137,7 @@ func TestTimeLimit(t *testing.T) {
 	if want := []string{"2.345s end: time limit 2.345s reached"}; !slices.Equal(said, want) {
 		t.Errorf("%q, want %q", said, want)
 	}
-	if said, _ := keep(t, Options{}, func(*Housekeeper) { time.Sleep(1000 * time.Hour) }); len(said) != 0 {
+	if said, _ := keep(t, Options{}, func(*Housekeeper) { time.Sleep(10 * time.Hour) }); len(said) != 0 {
 		t.Errorf("%q", said)
 	}
 }
