@@ -130,13 +130,14 @@ func (o *Options) factorGap(key string, took time.Duration) time.Duration {
 
 // restored returns manners read from disk as they apply now: the rest continues, on the monotonic clock. A
 // host whose record is older than the last restart after an unclean stop waits one full gap from that
-// restart, because a contact may be missing from the record.
+// restart, because a contact may be missing from the record. The rest in force may be less than a gap: that of a
+// visit without contact is.
 func (o *Options) restored(m manners, key string, now, restart time.Time) manners {
 	old := !restart.IsZero() && m.restFrom.Before(restart)
 	if !m.restFrom.IsZero() {
 		m.restFrom = resumed(m.restFrom, m.rest, now)
 	}
-	if gap := max(m.rest, o.floor(key)); old && gap > 0 {
+	if gap := max(m.rest, o.floor(key), o.factorGap(key, m.lastTook), m.crawlDelay); old && gap > 0 {
 		if from := resumed(restart, gap, now); from.Add(gap).After(m.due()) {
 			m.restFrom, m.rest, m.reason = from, gap, GapRestart
 		}

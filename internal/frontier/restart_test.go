@@ -70,6 +70,23 @@ func TestUncleanRestartWaitsAFullGap(t *testing.T) {
 	})
 }
 
+// A visit without contact leaves a short rest in the record; the contact that may be missing asked for a full gap.
+func TestUncleanRestartAfterAVisitWithoutContact(t *testing.T) {
+	o := Options{Floor: time.Second, Factor: 10}
+	o.EnsureDefaults()
+	now := time.Now()
+	for want, m := range map[time.Duration]manners{
+		time.Minute:     {crawlDelay: time.Minute, lastTook: time.Second},
+		2 * time.Minute: {crawlDelay: time.Minute, lastTook: 12 * time.Second},
+		time.Second:     {},
+	} {
+		m.restFrom, m.rest = now.Add(-time.Hour), idleVisit
+		if got := o.restored(m, "a.example", now, now); got.due().Sub(now) != want {
+			t.Errorf("%+v: %v after the restart, want %v", m, got.due().Sub(now), want)
+		}
+	}
+}
+
 // A host that is not even in the record, because the crash came before its first commit, waits as well.
 func TestUncleanRestartKnowsNoHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
