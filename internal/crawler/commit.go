@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -22,6 +23,9 @@ import (
 // maxIntakePerStep bounds the links one step sieves: 50,000 take about 50 ms, so a step stays well within
 // the 250 ms a commit may be late.
 const maxIntakePerStep = 50_000
+
+// maxIntakeBatch bounds the links of one intake batch, which is read whole: a step takes at most that many too many.
+const maxIntakeBatch = 10_000
 
 // committer is the step side of the crawl: it owns every write to the store, the archive and the streams. One
 // goroutine runs it.
@@ -321,7 +325,9 @@ func (k *committer) appendLinks(b *store.Batch, finished []frontier.Finished) {
 		}
 	}
 	for p, items := range byPartition {
-		k.intake.append(b, p, items)
+		for part := range slices.Chunk(items, maxIntakeBatch) {
+			k.intake.append(b, p, part)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"decorum/internal/frontier"
@@ -114,7 +115,7 @@ func (f *follower) item(u weburl.URL, l *parse.Link) frontier.Item {
 	case parse.SitemapEntry:
 		letter = 'S'
 	}
-	if !it.Embed {
+	if !it.Embed && it.Depth < math.MaxUint16 {
 		it.Depth++
 	}
 	it.Hops = hops(from.Hops, letter)
