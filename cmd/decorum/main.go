@@ -74,7 +74,7 @@ func run(args []string, e *env) int {
 	}
 	parser, err := kong.New(&c, kong.Name(config.Product), kong.Description("The web crawler with manners."),
 		kong.Writers(e.stdout, e.stderr), kong.Exit(func(n int) { code = n }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}), kong.Resolvers(resolver{e.source}))
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}), kong.ValueFormatter(helpOf), kong.Resolvers(resolver{e.source}))
 	if err != nil {
 		return e.fail(err)
 	}
@@ -99,6 +99,15 @@ func run(args []string, e *env) int {
 		}
 	}
 	return e.fail(ctx.Run(e))
+}
+
+// helpOf is the help text of a flag or argument, with its default where the placeholder hides it.
+func helpOf(v *kong.Value) string {
+	text := kong.DefaultHelpValueFormatter(v)
+	if v.Flag != nil && v.Flag.PlaceHolder != "" && v.HasDefault {
+		text += " Default " + v.Default + "."
+	}
+	return text
 }
 
 // reparse reads the options that the crawl folder was started with, if it exists, and parses again: they stand in for flags
@@ -145,6 +154,9 @@ func implied(args []string) []string {
 	}
 	if args[0] == "--version" {
 		return []string{"version"}
+	}
+	if args[0] == "help" {
+		return append(args[1:min(len(args), 2)], "--help")
 	}
 	for _, v := range verbs {
 		if args[0] == v {
