@@ -140,6 +140,7 @@ func TestFoldersThatCannotBeUsed(t *testing.T) {
 		"newer":   {newer, "newer version", exitUsage},
 		"edited":  {edited, "decorum.toml: unknown option \"depht\"", exitUsage},
 		"in use":  {held.Root(), fmt.Sprintf("in use by process %d; stop that one first", os.Getpid()), exitUsage},
+		"a file":  {foreign + "/thesis.tex", "not a directory; name a folder", exitUsage},
 		"broken":  {broken, "`decorum check " + broken + "` tells what is damaged", exitState},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 
@@ -203,6 +204,8 @@ func judge(err error) (code int, advice string) {
 		return exitUsage, "; name another folder"
 	case errors.Is(err, jobdir.ErrNewer), errors.Is(err, store.ErrNewer):
 		return exitUsage, "; continue with that version, or name another folder"
+	case errors.Is(err, syscall.ENOTDIR):
+		return exitUsage, "; name a folder"
 	case errors.As(err, &path):
 		return exitState, ""
 	}

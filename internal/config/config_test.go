@@ -225,6 +225,7 @@ func TestValidate(t *testing.T) {
 		`--allow-net: "10/8"`:               func(c *Crawl) { c.AllowNet = []string{"10/8"} },
 		`--resolve: "a"`:                    func(c *Crawl) { c.Resolve = []string{"a"} },
 		`--fast-host: "http://a.museum"`:    func(c *Crawl) { c.FastHost = []string{"http://a.museum"} },
+		`--fast-host: www.a.museum shares`:  func(c *Crawl) { c.FastHost, c.PoliteBy = []string{"www.a.museum"}, "domain" },
 		`--ignore-robots: "a.museum:80"`:    func(c *Crawl) { c.IgnoreRobots = []string{"a.museum:80"} },
 		"-H: ":                              func(c *Crawl) { c.Header = []string{"no colon"} },
 		"--include: pattern file":           func(c *Crawl) { c.Include = []string{"@" + t.TempDir() + "/none"} },

@@ -12,6 +12,7 @@ import (
 	"decorum/internal/outcome"
 	"decorum/internal/urlfilter"
 	"decorum/internal/urlseen"
+	"decorum/internal/weburl"
 )
 
 // Error is a bad option: what is wrong and what to do about it.
@@ -133,6 +134,13 @@ func (c *Crawl) validateNetwork() error {
 		for _, h := range list.hosts {
 			if _, ok := parseHost(h); !ok {
 				errs = append(errs, bad(list.option, "%q is not a host name; write it without scheme, port and path", h))
+			}
+		}
+	}
+	if c.PoliteBy == "domain" {
+		for h := range Hosts(c.FastHost) {
+			if u, err := weburl.Parse("http://" + h + "/"); err == nil && u.Domain() != h {
+				errs = append(errs, bad("--fast-host", "%s shares its rest with all of %s because of --polite-by domain; name that", h, u.Domain()))
 			}
 		}
 	}
