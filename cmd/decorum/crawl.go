@@ -267,7 +267,7 @@ func interruptible(s *screen) (soft, hard context.Context, stop func()) {
 func verdict(n *node.Node, c *config.Crawl, r *node.Result, out *pageOutput) error {
 	switch {
 	case r.Reason == jobdir.EndDisk:
-		return &exitError{exitState, fmt.Sprintf("%s; make room or repair, then run the same command", r.Detail)}
+		return &exitError{exitState, r.Detail}
 	case r.Reason == jobdir.EndError:
 		return &exitError{exitInternal, r.Detail}
 	case out != nil && out.failed != nil:

@@ -14,6 +14,7 @@ import (
 
 	"decorum/internal/config"
 	"decorum/internal/jobdir"
+	"decorum/internal/node"
 	"decorum/internal/store"
 )
 
@@ -195,6 +196,7 @@ func (e *env) complain(text string) {
 func judge(err error) (code int, advice string) {
 	var bad *config.Error
 	var path *fs.PathError
+	var disk *node.DiskError
 	switch {
 	case errors.As(err, &bad), errors.Is(err, jobdir.ErrNoCrawl):
 		return exitUsage, ""
@@ -206,7 +208,7 @@ func judge(err error) (code int, advice string) {
 		return exitUsage, "; continue with that version, or name another folder"
 	case errors.Is(err, syscall.ENOTDIR):
 		return exitUsage, "; name a folder"
-	case errors.As(err, &path):
+	case errors.As(err, &path), errors.As(err, &disk):
 		return exitState, ""
 	}
 	return exitInternal, ""

@@ -109,9 +109,10 @@ func (f *Frontier) Run(ctx context.Context) error {
 }
 
 // Close writes what the next Open needs to begin without a pause. Call it after Run and the last Applied.
-// With a lease still out the stop is not clean, and the next Open makes every host wait one gap.
+// With a lease still out the stop is not clean, and the next Open makes every host wait one gap. Nor is it after a step
+// that failed: what memory knows is not what is on disk then, so nothing is written.
 func (f *Frontier) Close() error {
-	if f.opt.ReadOnly {
+	if f.opt.ReadOnly || f.step.begun {
 		return nil
 	}
 	s := <-f.free

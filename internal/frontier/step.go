@@ -26,6 +26,7 @@ type step struct {
 	urgent  []Item         // to be granted
 	missing int            // due hosts that workers lack
 
+	begun     bool   // a step was collected and is not applied
 	ready     uint64 // URLs in all back queues
 	concluded uint64 // pages
 	again     bool   // there is more to do without new input
@@ -45,6 +46,7 @@ func newStep(o *Options) *step {
 
 // collect takes note of what the scheduler needs.
 func (st *step) collect(n needs) {
+	st.begun = true
 	for _, l := range n.low {
 		if q := st.backs[l.host]; q != nil && !q.draining {
 			st.thirsty[l.host] = l.room
@@ -285,7 +287,7 @@ func (st *step) applied(intake int) update {
 			delete(st.backs, q.key)
 		}
 	}
-	st.touched, st.settled, st.again, st.missing = nil, nil, false, 0
+	st.touched, st.settled, st.again, st.missing, st.begun = nil, nil, false, 0, false
 	if st.front.applied(); st.front.waiting() == 0 && !st.census.exact() {
 		st.census = newCensus()
 	}

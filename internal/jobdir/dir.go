@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"decorum/internal/weburl"
@@ -137,7 +138,7 @@ func (d *Dir) openNew(o Options) error {
 	if err := d.mayWrite(); err != nil {
 		return err
 	}
-	if err := makeDir(d.fs, d.State()); err != nil { // first: the other folders alone would look like somebody else's
+	if err := d.fs.MkdirAll(d.State(), 0o755); err != nil {
 		return err
 	}
 	lock, err := lockFile(d.fs, d.Path(lockName))
@@ -151,7 +152,7 @@ func (d *Dir) openNew(o Options) error {
 	d.lock = lock
 	err = d.checkFormat()
 	if errors.Is(err, fs.ErrNotExist) {
-		err = d.writeFormat(o.Tool)
+		err = d.begin(o.Tool)
 	} else if err == nil {
 		err = d.fs.SyncDir(d.State()) // who wrote it may have been killed before that
 	}
@@ -210,6 +211,23 @@ func (d *Dir) checkFormat() error {
 	return nil
 }
 
+// begin makes the folder ours, once its name is durable: each folder that is new is a name in the one above it. The other parts
+// come later, because without the format they would look like somebody else's.
+func (d *Dir) begin(tool string) error {
+	for at := filepath.Dir(d.State()); ; at = filepath.Dir(at) {
+		err := d.fs.SyncDir(at)
+		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EINVAL) {
+			err = nil // nothing of ours is in there
+		}
+		if err != nil {
+			return err
+		}
+		if at == filepath.Dir(at) {
+			return d.writeFormat(tool)
+		}
+	}
+}
+
 func (d *Dir) writeFormat(tool string) error {
 	b, err := json.Marshal(format{formatText, FormatVersion, tool, time.Now().UTC().Truncate(time.Second)})
 	if err != nil {
@@ -252,30 +270,6 @@ func (d *Dir) Close() error {
 	err := d.lock.Close()
 	d.lock = nil
 	return err
-}
-
-// makeDir makes a folder and those above it, durably: each new one is a name in the one above.
-func makeDir(fsys FS, path string) error {
-	var parents []string // of those that are missing
-	for at := filepath.Clean(path); ; at = filepath.Dir(at) {
-		_, err := fsys.Stat(at)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
-			return err
-		}
-		parents = append(parents, filepath.Dir(at))
-	}
-	if err := fsys.MkdirAll(path, 0o755); err != nil {
-		return err
-	}
-	for _, parent := range parents {
-		if err := fsys.SyncDir(parent); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // tmpSuffix marks a file that is being written and will be renamed.

@@ -164,7 +164,8 @@ func (s *crashSim) start(l *line) (*Node, error) {
 	n := &Node{opt: Options{Config: s.cfg, Seeds: seeds, Dir: s.dir, Version: "test", Dial: l.dial, FS: s.disk,
 		Log: func(string, ...any) {}, Free: freeDisk}, began: time.Now()}
 	if err := n.open(); err != nil {
-		return nil, errors.Join(err, n.closeAll())
+		n.closeAll()
+		return nil, diskTrouble(err, s.dir)
 	}
 	return n, nil
 }

@@ -62,6 +62,7 @@ type Node struct {
 	db      *store.DB
 	facts   facts
 	first   bool // the folder is new
+	failed  bool // Run ended with an error
 	parts   crawler.Parts
 	crawl   *crawler.Crawler
 	keeper  *housekeeping.Housekeeper
@@ -90,8 +91,8 @@ func Open(o Options) (*Node, error) {
 	}
 	n := &Node{opt: o, began: time.Now()}
 	if err := n.open(); err != nil {
-		n.closeAll()
-		return nil, err
+		n.closeAll() // whatever it says follows from err
+		return nil, diskTrouble(err, o.Dir)
 	}
 	return n, nil
 }
@@ -117,11 +118,14 @@ func (n *Node) closeAll() error {
 	return errors.Join(errs...)
 }
 
-// Close ends the node. The summary is written by Run.
+// Close ends the node. The summary is written by Finish. After a run that failed there is nothing new to say.
 func (n *Node) Close() error {
 	n.checkpointing.Lock()
 	defer n.checkpointing.Unlock()
-	return n.closeAll()
+	if err := n.closeAll(); !n.failed {
+		return diskTrouble(err, n.opt.Dir)
+	}
+	return nil
 }
 
 // Tool is the name and version written into folders and archives.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"decorum/internal/crawler"
@@ -73,8 +72,11 @@ func (n *Node) Run(soft, hard context.Context) (Result, error) {
 	r := n.result(err)
 	r.Forced = hard.Err() != nil
 	n.facts.WallMS += time.Since(n.began).Milliseconds()
-	r.Summary, err = n.summary(&r)
-	return r, err
+	n.failed = r.Err != nil
+	if r.Summary, err = n.summary(&r); n.failed {
+		return r, nil // the summary is what could be had
+	}
+	return r, diskTrouble(err, n.opt.Dir)
 }
 
 // result names the end of a run.
@@ -96,11 +98,12 @@ func (n *Node) result(err error) Result {
 		return Result{Reason: jobdir.EndInterrupted, Detail: guard.Error(), Guard: true}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return Result{Reason: jobdir.EndInterrupted, Detail: "interrupted"}
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EIO), errors.Is(err, syscall.EROFS):
-		return Result{Reason: jobdir.EndDisk, Detail: err.Error(), Err: err}
 	}
 	if r, ok := proxyTrouble(err); ok {
 		return r
+	}
+	if err = diskTrouble(err, n.opt.Dir); errors.As(err, new(*DiskError)) {
+		return Result{Reason: jobdir.EndDisk, Detail: err.Error(), Err: err}
 	}
 	return Result{Reason: jobdir.EndError, Detail: err.Error(), Err: err}
 }
@@ -115,14 +118,15 @@ func (n *Node) Finish(r *Result, exitCode int, resume string) error {
 	if r.Err != nil {
 		return nil
 	}
-	if err := n.dir.SortIndex(context.Background(), 0); err != nil {
-		return err
-	}
 	n.facts.Strangers = n.hosts.strangers()
-	if err := n.facts.save(n.db); err != nil {
-		return err
+	err := n.dir.SortIndex(context.Background(), 0)
+	if err == nil {
+		err = n.facts.save(n.db)
 	}
-	return n.dir.WriteSummary(r.Summary)
+	if err == nil {
+		err = n.dir.WriteSummary(r.Summary)
+	}
+	return diskTrouble(err, n.opt.Dir)
 }
 
 func (n *Node) summary(r *Result) (jobdir.Summary, error) {

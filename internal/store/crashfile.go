@@ -88,23 +88,24 @@ func (f *crashFile) WriteAt(p []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-// Sync makes the file's bytes, or the folder's names, durable. When it fails they never will be.
+// Sync makes the file's bytes, or the folder's names, durable. When it fails the bytes never will be.
 func (f *crashFile) Sync() error {
-	kind := OpSync
 	if f.n.isDir() {
-		kind = OpSyncDir
-	}
-	return f.c.do(kind, f.name, func(a Action) error {
-		n := f.n
-		if a.Err == nil {
-			for _, ch := range n.changes {
-				n.disk = ch.apply(n.disk)
+		return f.c.do(OpSyncDir, f.name, func(Action) error {
+			for _, e := range f.n.edits {
+				e.apply(f.n.durable)
 			}
-			for _, e := range n.edits {
-				e.apply(n.durable)
+			f.n.edits = nil
+			return nil
+		})
+	}
+	return f.c.do(OpSync, f.name, func(a Action) error {
+		for _, ch := range f.n.changes {
+			if a.Err == nil {
+				f.n.disk = ch.apply(f.n.disk)
 			}
 		}
-		n.changes, n.edits = nil, nil
+		f.n.changes = nil
 		return a.Err
 	})
 }

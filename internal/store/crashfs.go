@@ -24,8 +24,8 @@ import (
 // The model is as unkind as POSIX allows. Of the writes since a file's last sync any may have reached the disk, in
 // any order, torn at any sector, with zeros or stale bytes in the gaps. Of the changes of names in a folder any may have
 // happened, but for one order: what happened to one name happened in that order, and a rename is whole. A folder that
-// was made is a name in its parent, which must be synced as well. After a failed sync the bytes stay visible and are
-// never durable, however often it is repeated, as on Linux.
+// was made is a name in its parent, which must be synced as well. After a failed sync of a file the bytes stay visible and are
+// never durable, however often it is repeated, as on Linux. Names are kept in a journal: another sync of the folder may succeed.
 //
 // It is safe for concurrent use. Not simulated: permissions, times, renames between folders, preallocation.
 type CrashFS struct {

@@ -74,8 +74,19 @@ func (k Key) append(dst []byte) []byte {
 	return append(dst, k.ID...)
 }
 
-// ErrNewer says that a newer version of the program wrote the store.
-var ErrNewer = errors.New("written by a newer version")
+// Errors of the store. Test with errors.Is.
+var (
+	ErrNewer   = errors.New("written by a newer version")
+	ErrCorrupt = errors.New("damaged") // a checksum is wrong, or a file is missing or makes no sense
+)
+
+// damage marks an error of the engine that says what is on disk is not what was written.
+func damage(err error) error {
+	if pebble.IsCorruptionError(err) && !errors.Is(err, ErrCorrupt) {
+		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	return err
+}
 
 // Options says where the store is and how much memory it may take.
 type Options struct {
@@ -130,7 +141,7 @@ func Open(o Options) (*DB, error) {
 	db, err := pebble.Open(o.Dir, d.engineOptions(o))
 	if err != nil {
 		d.cache.Unref()
-		return nil, fmt.Errorf("open state %s: %w", o.Dir, cmp.Or(d.failure(), err))
+		return nil, fmt.Errorf("open state %s: %w", o.Dir, cmp.Or(d.failure(), damage(err)))
 	}
 	d.db = db
 	if err := cmp.Or(d.failure(), d.checkVersion(o.ReadOnly)); err != nil {
@@ -149,6 +160,13 @@ func (d *DB) engineOptions(o Options) *pebble.Options {
 		MaxOpenFiles:          500,
 		ReadOnly:              o.ReadOnly,
 		Logger:                logger{o.Logf, d},
+		EventListener: &pebble.EventListener{
+			// A flush or compaction that cannot read would be tried again for ever.
+			BackgroundError: func(err error) { d.fail(damage(err)) },
+			DataCorruption: func(i pebble.DataCorruptionInfo) {
+				d.fail(fmt.Errorf("%w: %s: %w", ErrCorrupt, i.Path, i.Details))
+			},
+		},
 	}
 	// Compactions run one at a time, so the end of one is the only moment to grant the next. The default scheduler
 	// looks ten times a second as well, idle or not, and its goroutine outlives an Open that fails.
@@ -199,7 +217,7 @@ func (d *DB) GetInto(dst []byte, k Key) ([]byte, bool, error) {
 		return dst, false, nil
 	}
 	if err != nil {
-		return dst, false, fmt.Errorf("state: read %c/%x: %w", k.Space, k.ID, err)
+		return dst, false, fmt.Errorf("state: read %c/%x: %w", k.Space, k.ID, damage(err))
 	}
 	dst = append(dst, v...)
 	return dst, true, closer.Close()
@@ -213,7 +231,7 @@ func (d *DB) Has(k Key) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("state: read %c/%x: %w", k.Space, k.ID, err)
+		return false, fmt.Errorf("state: read %c/%x: %w", k.Space, k.ID, damage(err))
 	}
 	return true, closer.Close()
 }
@@ -239,19 +257,19 @@ func (d *DB) Scan(r Range, yield func(id, value []byte) bool) error {
 	lower, upper := r.bounds()
 	it, err := d.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
-		return fmt.Errorf("state: scan %c: %w", r.Space, err)
+		return fmt.Errorf("state: scan %c: %w", r.Space, damage(err))
 	}
 	for ok := it.First(); ok; ok = it.Next() {
 		v, err := it.ValueAndErr()
 		if err != nil {
-			return errors.Join(fmt.Errorf("state: scan %c: %w", r.Space, err), it.Close())
+			return errors.Join(fmt.Errorf("state: scan %c: %w", r.Space, damage(err)), it.Close())
 		}
 		if !yield(it.Key()[prefixLen:], v) {
 			break
 		}
 	}
 	if err := it.Close(); err != nil {
-		return fmt.Errorf("state: scan %c: %w", r.Space, err)
+		return fmt.Errorf("state: scan %c: %w", r.Space, damage(err))
 	}
 	return nil
 }
