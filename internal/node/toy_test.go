@@ -29,6 +29,9 @@ type toy struct {
 	seeds  []string
 	wanted jobdir.EndReason // how crawl is to end; default exhausted
 
+	serving sync.WaitGroup // connections
+	playing sync.Mutex     // held by the handler of a page: tests need not think of other requests
+
 	mu    sync.Mutex
 	addrs map[netip.Addr]bool     // that take connections; guarded by mu
 	hosts map[string]http.Handler // by name and, if not 80, port; guarded by mu
@@ -108,7 +111,7 @@ func (y *toy) connect(_ context.Context, network, addr string) (net.Conn, error)
 		return nil, &net.OpError{Op: "dial", Net: network, Err: fmt.Errorf("connection refused")}
 	}
 	client, server := net.Pipe()
-	go y.serve(server)
+	y.serving.Go(func() { y.serve(server) })
 	return client, nil
 }
 
@@ -126,7 +129,9 @@ func (y *toy) serve(conn net.Conn) {
 		pages := y.hosts[req.Host]
 		y.mu.Unlock()
 		answer := httptest.NewRecorder()
+		y.playing.Lock()
 		pages.ServeHTTP(answer, req)
+		y.playing.Unlock()
 		var b bytes.Buffer
 		resp := answer.Result()
 		resp.Request, resp.ContentLength = req, int64(answer.Body.Len())
@@ -182,6 +187,7 @@ func (y *toy) crawl() (r Result, failed string) {
 	if err := n.Close(); err != nil {
 		y.t.Fatal(err)
 	}
+	y.serving.Wait() // the log is complete
 	if r.Reason != y.wanted {
 		y.t.Errorf("ended by %s (%s), not %s", r.Reason, r.Detail, y.wanted)
 	}

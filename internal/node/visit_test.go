@@ -233,8 +233,6 @@ func TestBodiesBeyondMemory(t *testing.T) {
 			name := fmt.Sprintf("h%d.museum", i)
 			y.seeds = append(y.seeds, "http://"+name+"/")
 			y.host(name, toySite{"/": func(w http.ResponseWriter, _ *http.Request) {
-				y.mu.Lock()
-				defer y.mu.Unlock()
 				r.Read(noise)
 				w.Write(noise)
 			}})
