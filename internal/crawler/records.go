@@ -77,10 +77,13 @@ func (v *visit) indexLine(dst []byte, place warc.Place, m warc.Member) []byte {
 
 func digestText(d contentseen.Digest) string { return "sha256:" + hex.EncodeToString(d[:]) }
 
-// mediaType is a Content-Type without parameters.
+// mediaType is a Content-Type without parameters, cut where a media type cannot go on: indexes divide their fields by spaces.
 func mediaType(contentType string) string {
-	t, _, _ := strings.Cut(contentType, ";")
-	return strings.ToLower(strings.TrimSpace(t))
+	t := strings.TrimLeft(contentType, " \t")
+	if end := strings.IndexAny(t, "; \t,"); end >= 0 {
+		t = t[:end]
+	}
+	return strings.ToLower(t)
 }
 
 // robotsText names what a page asks robots not to do.
