@@ -163,21 +163,6 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-func FuzzOptionsFile(f *testing.F) {
-	f.Add("delay = 3\n")
-	f.Add("out = [\"warc\", [1]]\nmax_pages = 1979-05-27\n")
-	path := filepath.Join(f.TempDir(), "c.toml")
-	f.Fuzz(func(t *testing.T, content string) {
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if v, err := ReadFile(path); err == nil {
-			c := Default()
-			c.Conflict(v)
-		}
-	})
-}
-
 func TestSourceOrder(t *testing.T) {
 	s := Source{File: Values{"delay": "2s", "token": "of the file"}, Folder: Values{"delay": "3s", "depth": "3", "token": "of the folder"}}
 	t.Setenv("DECORUM_MAX_PAGES", "9")

@@ -89,12 +89,13 @@ func TestShownHidesSecrets(t *testing.T) {
 	}
 }
 
-// FuzzReadFile: a file of options is refused with an error that names it, or each value is of a known option.
-func FuzzReadFile(f *testing.F) {
+// FuzzOptionsFile: a file of options is refused with an error that names it, or each value is of a known option.
+func FuzzOptionsFile(f *testing.F) {
 	f.Add([]byte("depth = 4\ndelay = \"7s\"\nallow_port = [8080]\nexclude = [\"*/x/*\"]\n"))
 	f.Add([]byte("\xef\xbb\xbfretries = 3 # three\r\n[table]\n"))
 	f.Add([]byte("max-body = 1e9\nuser-agent-suffix = '''\n'''\n"))
 	f.Add([]byte("a.b.c = {d = [1979-05-27T07:32:00Z, nan, -inf]}\n"))
+	f.Add([]byte("out = [\"warc\", [1]]\nmax_pages = 1979-05-27\n"))
 	path := filepath.Join(f.TempDir(), "options.toml")
 	known := flagTypes()
 	f.Fuzz(func(t *testing.T, raw []byte) {
@@ -107,6 +108,11 @@ func FuzzReadFile(f *testing.F) {
 				t.Errorf("%v does not name the file", err)
 			}
 			return
+		}
+		c := Default()
+		var bad *Error
+		if err := c.Conflict(values); err != nil && !errors.As(err, &bad) {
+			t.Error(err)
 		}
 		s := Source{Folder: values}
 		for name, v := range values {
