@@ -248,10 +248,12 @@ func TestManyRestingHostsCostNothing(t *testing.T) {
 		r.intake = [][]Item{items}
 		stop, cancel := context.WithTimeout(t.Context(), 50*time.Minute)
 		defer cancel()
-		var first, second uint64
-		time.AfterFunc(10*time.Minute, func() { first = r.f.Snapshot(0).Wakeups })
-		time.AfterFunc(49*time.Minute, func() { second = r.f.Snapshot(0).Wakeups })
+		rounds := make(chan uint64, 2)
+		for _, at := range []time.Duration{10 * time.Minute, 49 * time.Minute} {
+			time.AfterFunc(at, func() { rounds <- r.f.Snapshot(0).Wakeups })
+		}
 		_ = r.crawl(stop)
+		first, second := <-rounds, <-rounds
 		if len(r.contacts) != hosts {
 			t.Errorf("%d contacts in 50 minutes, want %d", len(r.contacts), hosts)
 		}
