@@ -116,6 +116,15 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
+// A clock that is set back to before a failure neither keeps a host away until its old time comes again, nor opens it.
+func TestBackoffWithClockSetBack(t *testing.T) {
+	c := newCache(Options{})
+	u := mustURL(t, "https://a.example/")
+	c.Response(u.Origin(), 503, nil, noURL, 0, start)
+	expect(t, c.Lookup(u, start.Add(time.Second)), Defer, "")
+	expect(t, c.Lookup(u, start.Add(-365*24*time.Hour)), Fetch, "https://a.example/robots.txt")
+}
+
 // TestNeverAllowedWhileFailing: not after a month either.
 func TestNeverAllowedWhileFailing(t *testing.T) {
 	c := newCache(Options{})

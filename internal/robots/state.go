@@ -25,11 +25,11 @@ func (s *state) answer(now time.Time, maxAge time.Duration) Answer {
 		s.use(&a, maxAge)
 	case len(s.hops) > 0:
 		s.ask(&a, fmt.Sprintf("robots.txt redirects, hop %d", len(s.hops)))
-	case now.Before(s.entry.Until) && s.fresh(now, Lifetime):
+	case s.deferred(now) && s.fresh(now, Lifetime):
 		s.use(&a, Lifetime)
 		a.Until = earlier(a.Until, s.entry.Until)
 		a.Reason += "; an earlier copy, as " + s.failure()
-	case now.Before(s.entry.Until):
+	case s.deferred(now):
 		a.Action, a.Until, a.Reason = Defer, s.entry.Until, s.failure()
 	case s.entry.Errors > 0:
 		s.ask(&a, "robots.txt is tried again, as "+s.failure())
@@ -89,6 +89,12 @@ func (s *state) visited(u weburl.URL) bool { return slices.Contains(s.hops, u) }
 // fresh reports whether there is a copy younger than age. One from the future, by a clock set back, is not.
 func (s *state) fresh(now time.Time, age time.Duration) bool {
 	return s.rules != nil && !now.Before(s.entry.FetchedAt) && now.Sub(s.entry.FetchedAt) < age
+}
+
+// deferred reports whether a failure keeps the next contact away. By a clock that was set back to before the failures
+// the end of the rest means nothing; the host itself rests in any case, by a clock that cannot be set.
+func (s *state) deferred(now time.Time) bool {
+	return now.Before(s.entry.Until) && !now.Before(s.entry.Since)
 }
 
 // succeed ends a fetch with the word of a server: a copy, or none.
