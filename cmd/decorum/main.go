@@ -44,6 +44,7 @@ type cli struct {
 	Checkpoint checkpointCmd `cmd:"" help:"Make a checkpoint of a crawl, running or not: a folder that resumes elsewhere."`
 	Check      checkCmd      `cmd:"" help:"Read every byte of a crawl folder or WARC file and verify it."`
 	Audit      auditCmd      `cmd:"" help:"Prove from a crawl's own record that it was polite."`
+	Torture    tortureCmd    `cmd:"" help:"Crawl a synthetic web on this machine, kill the crawler again and again, and judge."`
 	Config     configCmd     `cmd:"" help:"Options: config print shows each value and its origin."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
 }
@@ -147,7 +148,7 @@ func (e *env) badFlag(err error) error {
 }
 
 // verbs that may follow the program's name; anything else is a seed of crawl.
-var verbs = []string{"crawl", "demo", "fetch", "why", "status", "checkpoint", "check", "audit", "config", "version"}
+var verbs = []string{"crawl", "demo", "fetch", "why", "status", "checkpoint", "check", "audit", "torture", "config", "version"}
 
 // implied puts "crawl" in front when the first word is no verb.
 func implied(args []string) []string {
