@@ -196,6 +196,9 @@ func New(p Parts, o Options) (*Crawler, error) {
 	if c.commit, err = newCommitter(c); err != nil {
 		return nil, fmt.Errorf("crawler: %w", err)
 	}
+	if left := c.commit.intake.links; left > 0 {
+		c.Frontier.Applied(left) // so that it is counted from the beginning
+	}
 	c.received.Store(c.Meter.WireBytes.Load())
 	return c, nil
 }

@@ -336,6 +336,28 @@ func TestDepth(t *testing.T) {
 	})
 }
 
+// What an earlier run left is counted before anything is fetched.
+func TestQueueIsKnownAtOnce(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		y := newToy(t, "http://a.museum/")
+		y.host("a.museum", toySite{"/": linking("/1", "/2", "/3"), "/1": "1", "/2": "2", "/3": "3"})
+		y.cfg.MaxPages, y.wanted = 1, "max_pages"
+		r, _ := y.crawl()
+		n := y.open()
+		q := n.Status(0).Queues
+		if left := int64(q.WaitingTotal() + q.Ready + uint64(q.Intake)); left != 3 || r.Summary.QueuedLeft != 3 {
+			t.Errorf("%d URLs left, %d known of when the crawl is opened again", r.Summary.QueuedLeft, left)
+		}
+		if err := n.Close(); err != nil {
+			t.Fatal(err)
+		}
+		y.cfg.MaxPages, y.wanted = 0, "exhausted"
+		if r, _ := y.crawl(); r.Summary.Pages != 4 {
+			t.Errorf("%d pages", r.Summary.Pages)
+		}
+	})
+}
+
 // Link records survive a run that does not want any.
 func TestLinkRecordsAcrossRuns(t *testing.T) {
 	virtually(t, func(t *testing.T) {
