@@ -115,6 +115,10 @@ type auditor struct {
 
 	at      int // line being judged
 	seq     int64
+	lost    map[int64]bool // exchanges of which a repair left the number
+	lostSeq int64          // the last of them
+	blind   int64          // fetches whose robots.txt may be among them
+	parted  int64          // exchanges whose record in the archive, or whose page, is lost
 	lastRun int
 	tail    []Breach // of a folder in use: perhaps only not written yet
 }
@@ -123,6 +127,7 @@ type auditor struct {
 type hostTrail struct {
 	row     HostRow
 	lastEnd int64
+	seq     int64
 	run     int
 	owed    int64 // Crawl-delay in force at the last contact
 }
@@ -136,7 +141,7 @@ type urlTrail struct {
 
 func newAuditor(f *folder, dir string) *auditor {
 	a := &auditor{f: f, hosts: map[string]*hostTrail{}, addrs: map[string]int64{}, urls: map[xxh3.Uint128]urlTrail{},
-		exempt: map[string]int64{}}
+		exempt: map[string]int64{}, lost: map[int64]bool{}}
 	a.rep.Dir, a.rep.InUse, a.rep.Broken, a.rep.Rows = dir, f.inUse != nil, map[string]int64{}, []HostRow{}
 	if f.broken != nil {
 		a.note("the state cannot be opened (%v): uncommitted lines cannot be told from others", f.broken)
@@ -190,6 +195,11 @@ func (a *auditor) lines(lines *lineReader) error {
 		var r jobdir.FetchRecord
 		if err := json.Unmarshal(l.text, &r); err != nil {
 			a.breach(BreachRecord, nil, "not a fetch record: %v", err)
+			continue
+		}
+		if r.Type == "lost" {
+			a.follows(&r)
+			a.lost[r.Seq], a.lostSeq = true, r.Seq
 			continue
 		}
 		if err := a.record(&r); err != nil {
@@ -271,6 +281,9 @@ func (a *auditor) record(r *jobdir.FetchRecord) error {
 func (a *auditor) totals(r *jobdir.FetchRecord) {
 	p := &a.rep
 	p.Contacts++
+	if r.Lost != "" {
+		a.parted++
+	}
 	switch r.Kind {
 	case jobdir.KindRobots:
 		p.Robots++
@@ -288,11 +301,16 @@ func (a *auditor) totals(r *jobdir.FetchRecord) {
 	p.Runs = max(p.Runs, r.Run)
 }
 
-func (a *auditor) sequence(r *jobdir.FetchRecord) {
+// follows says that records are numbered without gaps.
+func (a *auditor) follows(r *jobdir.FetchRecord) {
 	if want := a.seq + 1; r.Seq != want {
 		a.breach(BreachSequence, r, "record %d follows record %d", r.Seq, a.seq)
 	}
 	a.seq = r.Seq
+}
+
+func (a *auditor) sequence(r *jobdir.FetchRecord) {
+	a.follows(r)
 	if r.Run < a.lastRun {
 		a.breach(BreachSequence, r, "a record of run %d follows one of run %d", r.Run, a.lastRun)
 	}
@@ -315,14 +333,14 @@ func (a *auditor) rest(r *jobdir.FetchRecord) *hostTrail {
 	if !known {
 		h = &hostTrail{row: HostRow{Host: r.Host}}
 		a.hosts[r.Host] = h
-		if gap, ok := r.GapMS.Get(); ok && r.Run <= 1 {
+		if gap, ok := r.GapMS.Get(); ok && r.Run <= 1 && len(a.lost) == 0 {
 			a.breach(BreachSequence, r, "it says the host had rested for %s, but no contact before is on record", millis(gap))
 		}
 	} else {
 		a.gap(r, h, begin-h.lastEnd)
 	}
 	h.row.Contacts++
-	h.lastEnd, h.run, h.owed = r.EndTS.UnixMilli(), r.Run, 0
+	h.lastEnd, h.seq, h.run, h.owed = r.EndTS.UnixMilli(), r.Seq, r.Run, 0
 	return h
 }
 
@@ -344,6 +362,7 @@ func (a *auditor) gap(r *jobdir.FetchRecord, h *hostTrail, gap int64) {
 		a.breach(BreachRecord, r, "it does not say how long the host had rested, though it was contacted before")
 	case apart(gap, recorded) <= rounding:
 	case gap > recorded && r.Run > h.run: // a contact that was cut when the crawl stopped is not on record
+	case gap > recorded && a.lostSeq > h.seq: // one in between may be lost
 	default:
 		a.breach(BreachRecord, r, "gap_ms is %d, but since the end of the contact before it is %d", recorded, gap)
 	}
@@ -385,13 +404,16 @@ func (a *auditor) once(r *jobdir.FetchRecord) {
 	if o == outcome.None && now.attempt > 0 {
 		now.attempt-- // a limit ended the crawl with it: the URL stays as it was
 	}
+	if r.Lost != "" {
+		now = urlTrail{seq: r.Seq} // and so it was to be fetched again
+	}
 	a.urls[key] = now
 }
 
 // captured finds the archive's record of an exchange that had a response.
 func (a *auditor) captured(r *jobdir.FetchRecord) (capture, bool, error) {
-	if len(a.archive.files) == 0 {
-		return capture{}, false, nil // no archive was wanted, or nothing was ever answered
+	if len(a.archive.files) == 0 || r.Lost == jobdir.LostCapture {
+		return capture{}, false, nil // no archive was wanted, nothing was ever answered, or it is lost
 	}
 	c, ok := a.archive.take(r.URL, r.TS)
 	switch o, _ := outcome.Parse(r.Outcome); {

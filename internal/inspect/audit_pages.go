@@ -50,6 +50,9 @@ func (p *pageCursor) peek() (bool, error) {
 
 // page compares the record of an exchange with the page record that came of it.
 func (a *auditor) page(r *jobdir.FetchRecord) error {
+	if r.Lost != "" {
+		return nil // what page record there was went with it
+	}
 	for {
 		more, err := a.pages.peek()
 		if err != nil {
@@ -86,7 +89,7 @@ func (a *auditor) contactless(p *pageLine) bool {
 // skipPage passes over a page record that belongs to no exchange.
 func (a *auditor) skipPage(p *pageLine) {
 	a.pages.held = false
-	if !a.contactless(p) {
+	if !a.contactless(p) && !a.lost[p.Seq] {
 		a.breach(BreachPages, &jobdir.FetchRecord{Seq: p.Seq, Host: p.Host, URL: p.URL},
 			"line %d of pages.jsonl is of exchange %d, which is not on record", a.pages.at, p.Seq)
 	}

@@ -102,6 +102,10 @@ func (t *robotsTrail) learn(r *jobdir.FetchRecord, u weburl.URL, place capture, 
 		if delay, ok := rules.Delay(); ok && r.For == "" {
 			owed = delay.Milliseconds()
 		}
+	case r.Status >= 300 && r.Status < 400 && r.Lost != "":
+		for _, name := range names {
+			t.origin(name).may(robotsCopy{at: r.EndTS, url: u}) // nobody knows where it led
+		}
 	case r.Status >= 300 && r.Status < 400:
 		return 0, t.redirected(names, r, c, archived)
 	case r.Status >= 400 && r.Status < 500 && r.Status != 429:
@@ -302,6 +306,9 @@ func (a *auditor) permission(r *jobdir.FetchRecord, u weburl.URL) (owed int64, e
 	}
 	c, problem := a.robots.inForce(r, u.Origin())
 	switch {
+	case problem != "" && len(a.lost) > 0:
+		a.blind++
+		return 0, nil
 	case problem != "":
 		a.breach(BreachRobots, r, "%s", problem)
 		return 0, nil

@@ -30,6 +30,7 @@ type folderCheck struct {
 	inFetches  int64 // exchanges on record with a response
 	inIndex    int64
 	fetchLines int64
+	lostLines  int64 // of those, with nothing but a number since a repair
 	pageLines  int64
 	indexSum   sum // of the lines of the index as written
 	pageSum    sum // of what page records say
@@ -254,7 +255,7 @@ func (k *folderCheck) checkPages() error {
 		}
 		k.pageLines++
 		o, _ := outcome.Parse(p.Outcome)
-		k.pageSum.add(k.pageHash(p.URL, o, p.Status, p.WARC.File, p.WARC.Offset, p.WARC.Length))
+		k.pageSum.add(pageHash(k.seed, p.URL, o, p.Status, p.WARC.File, p.WARC.Offset, p.WARC.Length))
 		if p.WARC.File == "" {
 			return
 		}
@@ -271,23 +272,28 @@ func (k *folderCheck) checkPages() error {
 }
 
 // pageHash is the hash of what page record and state both know of a page.
-func (k *folderCheck) pageHash(url string, o outcome.Outcome, status int, file string, offset, length int64) xxh3.Uint128 {
-	return xxh3.HashString128Seed(fmt.Sprint(url, " ", o, status, file, " ", offset, length), k.seed)
+func pageHash(seed uint64, url string, o outcome.Outcome, status int, file string, offset, length int64) xxh3.Uint128 {
+	return xxh3.HashString128Seed(fmt.Sprint(url, " ", o, status, file, " ", offset, length), seed)
 }
 
 func (k *folderCheck) checkFetches() error {
 	_, err := k.eachLine(jobdir.FetchesName, func(l line) {
 		var r jobdir.FetchRecord
-		if !k.record(jobdir.FetchesName, l, &r, &r.Head, "fetch") {
+		if !k.record(jobdir.FetchesName, l, &r, &r.Head, "fetch", "lost") {
 			return
 		}
 		k.fetchLines++
-		if o, _ := outcome.Parse(r.Outcome); r.Status != 0 && o != outcome.None {
+		if r.Type == "lost" {
+			k.lostLines++
+		}
+		if o, _ := outcome.Parse(r.Outcome); r.Status != 0 && o != outcome.None && r.Lost != jobdir.LostCapture {
 			k.inFetches++
 		}
 	})
 	k.part.Text = count(k.fetchLines, "exchange")
-	if archived := k.inArchive > 0 || k.inIndex > 0; archived && !k.rep.InUse && k.f.broken == nil && k.inArchive != k.inFetches {
+	archived := k.inArchive > 0 || k.inIndex > 0
+	least, most := k.inFetches, k.inFetches+k.lostLines
+	if archived && !k.rep.InUse && k.f.broken == nil && (k.inArchive < least || k.inArchive > most) {
 		k.faultf(jobdir.FetchesName, "%d exchanges had a response, the archive holds %d", k.inFetches, k.inArchive)
 	}
 	return err

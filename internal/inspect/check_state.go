@@ -24,7 +24,7 @@ func (k *folderCheck) checkState() error {
 		k.part.Unread = true
 		return nil
 	case k.f.broken != nil:
-		k.faultf("state/db", "%v", k.f.broken)
+		k.faultf(stateName, "%v", k.f.broken)
 		return nil
 	}
 	keys, bytes := k.everyKey()
@@ -32,7 +32,7 @@ func (k *folderCheck) checkState() error {
 	known := k.checkSeen()
 	k.checkFrontier()
 	if n := k.f.progress.Seq; n != k.fetchLines {
-		k.faultf("state/db", "the state counts %d exchanges, fetches.jsonl has %d", n, k.fetchLines)
+		k.faultf(stateName, "the state counts %d exchanges, fetches.jsonl has %d", n, k.fetchLines)
 	}
 	k.part.Text = fmt.Sprintf("%s seen, %s done with (%s), %s, %s", count(known, "URL"), thousands(done), count(pages, "page"),
 		count(keys, "key"), bytesText(bytes))
@@ -52,11 +52,11 @@ func (k *folderCheck) checkPageStates() (done, pages int64) {
 	})
 	switch {
 	case err != nil:
-		k.faultf("state/db", "%v", err)
+		k.faultf(stateName, "%v", err)
 	case states != k.pageSum:
-		k.faultf("state/db", "the state knows %s, pages.jsonl %s; they are not the same", count(pages, "page"), count(k.pageLines, "page"))
+		k.faultf(stateName, "the state knows %s, pages.jsonl %s; they are not the same", count(pages, "page"), count(k.pageLines, "page"))
 		if err := k.namePages(); err != nil {
-			k.faultf("state/db", "%v", err)
+			k.faultf(stateName, "%v", err)
 		}
 	}
 	return done, pages
@@ -67,7 +67,7 @@ func (k *folderCheck) pageStates(visit func(s *crawler.PageState, page bool, h x
 	return crawler.ScanPageStates(k.f.db, k.f.facts.Partitions, func(_ weburl.Fingerprint, s crawler.PageState) bool {
 		class := s.Outcome.Class()
 		return visit(&s, class == outcome.ClassVisited || class == outcome.ClassFailed,
-			k.pageHash(s.URL, s.Outcome, s.Status, s.File, s.Offset, s.Length))
+			pageHash(k.seed, s.URL, s.Outcome, s.Status, s.File, s.Offset, s.Length))
 	})
 }
 
@@ -83,13 +83,13 @@ func (k *folderCheck) namePages() error {
 	for r, err := range jobdir.Records[jobdir.PageRecord](s) {
 		if err == nil {
 			o, _ := outcome.Parse(r.Outcome)
-			urls[k.pageHash(r.URL, o, r.Status, r.WARC.File, r.WARC.Offset, r.WARC.Length)] = true
+			urls[pageHash(k.seed, r.URL, o, r.Status, r.WARC.File, r.WARC.Offset, r.WARC.Length)] = true
 		}
 	}
 	left := MaxFindings
 	return k.pageStates(func(s *crawler.PageState, page bool, h xxh3.Uint128) bool {
 		if page && !urls[h] {
-			k.faultf("state/db", "%s: the state says %v, status %d, at %s offset %d; pages.jsonl does not", s.URL, s.Outcome, s.Status, s.File, s.Offset)
+			k.faultf(stateName, "%s: the state says %v, status %d, at %s offset %d; pages.jsonl does not", s.URL, s.Outcome, s.Status, s.File, s.Offset)
 			left--
 		}
 		return left > 0
@@ -117,12 +117,12 @@ func (k *folderCheck) everyKey() (keys, bytes int64) {
 			err := k.f.db.Scan(store.Range{Partition: p, Space: space}, func(id, value []byte) bool {
 				keys, bytes = keys+1, bytes+int64(len(id)+len(value))
 				if err := decode(value); err != nil {
-					k.faultf("state/db", "partition %d, space %c, key %x: %v", p, space, id, err)
+					k.faultf(stateName, "partition %d, space %c, key %x: %v", p, space, id, err)
 				}
 				return true
 			})
 			if err != nil {
-				k.faultf("state/db", "%v", err)
+				k.faultf(stateName, "%v", err)
 			}
 		}
 	}
@@ -131,14 +131,14 @@ func (k *folderCheck) everyKey() (keys, bytes int64) {
 
 // checkSeen reads every byte of the seen-set.
 func (k *folderCheck) checkSeen() (known uint64) {
-	s, err := urlseen.Open(urlseen.Options{DB: k.f.db, Dir: k.f.Path("state/seen"), Partitions: k.f.facts.Partitions, ReadOnly: true})
+	s, err := urlseen.Open(urlseen.Options{DB: k.f.db, Dir: k.f.Path(seenName), Partitions: k.f.facts.Partitions, ReadOnly: true})
 	if err != nil {
-		k.faultf("state/seen", "%v", err)
+		k.faultf(seenName, "%v", err)
 		return 0
 	}
 	known = s.Known()
 	if err := errors.Join(s.Verify(context.Background()), s.Close()); err != nil {
-		k.faultf("state/seen", "%v", err)
+		k.faultf(seenName, "%v", err)
 	}
 	return known
 }
@@ -150,7 +150,7 @@ func (k *folderCheck) checkFrontier() {
 		err = f.Close()
 	}
 	if err != nil {
-		k.faultf("state/db", "%v", err)
+		k.faultf(stateName, "%v", err)
 	}
 }
 

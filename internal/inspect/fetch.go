@@ -24,7 +24,9 @@ type FetchOptions struct {
 	Timeout        time.Duration // of a whole exchange; default that of package fetch, 30 s
 	ConnectTimeout time.Duration // default that of package fetch, 10 s
 	MaxBody        int64         // decoded bytes; default that of package fetch, 10 MiB
-	Header         []fetch.Field // sent to the host of the URL and no other
+
+	Fields func(weburl.URL) []fetch.Field // that a request carries besides the usual; nil: none
+	Proxy  fetch.Proxy                    // way to all hosts; default none
 
 	Policy dns.PolicyOptions       // the URL's own port and literal address are added
 	Static map[string][]netip.Addr // names fixed by the operator
@@ -44,6 +46,9 @@ func (o *FetchOptions) EnsureDefaults() {
 	}
 	if o.Factor == 0 {
 		o.Factor = 10
+	}
+	if o.Fields == nil {
+		o.Fields = func(weburl.URL) []fetch.Field { return nil }
 	}
 	if o.Resting == nil {
 		o.Resting = func(string, time.Duration, string) {}
@@ -110,11 +115,11 @@ func newGuest(u weburl.URL, o FetchOptions) (*guest, error) {
 	g := &guest{o: o, home: u.Host(), policy: ownPolicy(u, o.Policy), hosts: map[string]*manners{},
 		rules: robots.NewCache(robots.Options{Agent: Agent})}
 	var err error
-	if g.resolver, err = dns.New(dns.Options{Static: o.Static, Policy: g.policy, Dial: o.DialDNS}); err != nil {
+	if g.resolver, err = dns.New(dns.Options{Static: o.Static, Policy: g.policy, Dial: o.DialDNS, Remote: o.Proxy.Resolves()}); err != nil {
 		return nil, err
 	}
 	g.transport, err = fetch.New(fetch.Options{UserAgent: o.UserAgent, Timeout: o.Timeout, ConnectTimeout: o.ConnectTimeout, MaxBody: o.MaxBody,
-		Dial: o.Dial, Control: func(a netip.AddrPort) error { return g.policy.CheckAddr(a.Addr()) }})
+		Dial: o.Dial, Proxy: o.Proxy, Control: func(a netip.AddrPort) error { return g.policy.CheckAddr(a.Addr()) }})
 	return g, err
 }
 
@@ -230,13 +235,13 @@ func (g *guest) contact(ctx context.Context, u weburl.URL, maxBody int64, r *Fet
 	if err := g.rest(ctx, u.Host(), r); err != nil {
 		return nil, err
 	}
-	req := &fetch.Request{URL: u, Addr: netip.AddrPortFrom(a.Addrs[0], u.Port()), MaxBody: maxBody, KeepFor: keepFor}
-	if u.Host() == g.home {
-		req.Header = g.o.Header
+	var addr netip.Addr // zero: the proxy finds it
+	if !a.Remote {
+		addr = a.Addrs[0]
 	}
-	x, err := g.transport.Do(ctx, req)
+	x, err := g.transport.Do(ctx, &fetch.Request{URL: u, Addr: netip.AddrPortFrom(addr, u.Port()), Header: g.o.Fields(u), MaxBody: maxBody, KeepFor: keepFor})
 	if err == nil {
-		g.after(u.Host(), a.Addrs[0], x)
+		g.after(u.Host(), addr, x)
 	}
 	return x, err
 }

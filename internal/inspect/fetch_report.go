@@ -134,6 +134,9 @@ func (r *FetchReport) refuse(o outcome.Outcome, detail string) {
 
 func dnsReport(a dns.Answer, took time.Duration) *DNSReport {
 	d := &DNSReport{CNAME: a.CNAME, TTLS: int64(a.TTL.Seconds()), MS: took.Milliseconds(), Detail: a.Detail}
+	if a.Remote {
+		d.TTLS, d.Detail = 0, "resolved by the proxy"
+	}
 	for _, addr := range a.Addrs {
 		d.Addrs = append(d.Addrs, addr.String())
 	}
@@ -154,7 +157,7 @@ func (r *FetchReport) judge(u weburl.URL, a robots.Answer) bool {
 // describe fills in what came of the exchange.
 func (r *FetchReport) describe(x *fetch.Exchange, u weburl.URL) error {
 	r.Outcome, r.Detail, r.Status, r.Proto, r.Truncated = x.Outcome.String(), x.Detail, x.Status, x.Proto, x.Truncated
-	r.IP, r.BytesWire, r.BytesBody = x.Addr.Addr().String(), x.WireBytes, x.Body.Len()
+	r.IP, r.BytesWire, r.BytesBody = x.IP(), x.WireBytes, x.Body.Len()
 	r.Timing = &Timing{Connect: x.Connect.Milliseconds(), TLS: x.TLSHandshake.Milliseconds(), TTFB: x.TTFB.Milliseconds(),
 		Total: x.Total.Milliseconds(), Reused: x.Reused}
 	if r.DNS != nil {

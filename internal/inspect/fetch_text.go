@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -89,7 +90,7 @@ func (r *FetchReport) outcomeText() string {
 	o, _ := outcome.Parse(r.Outcome)
 	text := r.Outcome + ": " + o.Text()
 	if r.Status != 0 {
-		text = fmt.Sprintf("%s · status %d, %s from %s", text, r.Status, r.Proto, r.IP)
+		text = fmt.Sprintf("%s · status %d, %s from %s", text, r.Status, r.Proto, cmp.Or(r.IP, "behind the proxy"))
 	}
 	if r.Detail != "" {
 		text += " · " + r.Detail

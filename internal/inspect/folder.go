@@ -67,12 +67,31 @@ func openFolder(path string) (*folder, error) {
 	case err == nil: // any other error: a disk that cannot be written, so nobody else crawls into it either
 		f.lock = held
 	}
-	f.openState()
+	f.openState(true)
 	return f, nil
 }
 
-func (f *folder) openState() {
-	if f.db, f.broken = store.Open(store.Options{Dir: f.Path("state/db"), ReadOnly: true}); f.broken != nil {
+// openToRepair opens a folder to change it. It fails when a crawl is using it.
+func openToRepair(path string) (*folder, error) {
+	dir, err := jobdir.Open(path, jobdir.Options{ReadOnly: true}) // which makes nothing
+	if err != nil {
+		return nil, err
+	}
+	f := &folder{Dir: dir}
+	held, err := jobdir.Open(path, jobdir.Options{})
+	if err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	f.lock = held
+	f.openState(false)
+	return f, nil
+}
+
+func (f *folder) openState(readOnly bool) {
+	if _, f.broken = os.Stat(f.Path(stateName)); f.broken != nil { // Open would make it
+		return
+	}
+	if f.db, f.broken = store.Open(store.Options{Dir: f.Path(stateName), ReadOnly: readOnly}); f.broken != nil {
 		f.db = nil
 		return
 	}
@@ -91,6 +110,11 @@ func (f *folder) openState() {
 		f.clean = s.Runs == f.facts.Runs
 	}
 }
+
+const (
+	stateName = jobdir.StateName + "/db"
+	seenName  = jobdir.StateName + "/seen"
+)
 
 // committed reports whether the ends of the files are known from the state.
 func (f *folder) committed() bool { return f.db != nil && f.broken == nil }

@@ -68,7 +68,10 @@ type Checker struct {
 }
 
 // original is what a reference to a record is compared with.
-type original struct{ uri, date, payload string }
+type original struct {
+	uri, date, payload string
+	whole              bool // what a damaged record says of itself is no measure
+}
 
 // NewChecker returns a checker of an archive.
 func NewChecker() *Checker {
@@ -112,6 +115,9 @@ func (c *Checker) records(z *Reader) error {
 				err = &FormatError{z.file.pos(), "reading", err}
 			}
 			return err
+		}
+		if c.rep.Faults == faults {
+			c.remember(e.Header)
 		}
 		c.scanned(e, c.rep.Faults == faults)
 	}
@@ -203,16 +209,23 @@ func (c *Checker) checkDigests(e *Entry, fault func(string, ...any)) error {
 	return nil
 }
 
+// remember keeps what others may say of a whole record.
+func (c *Checker) remember(h *Header) {
+	if _, noted := c.seen[h.ID()]; noted {
+		c.seen[h.ID()] = original{h.TargetURI(), h.Get("WARC-Date"), h.Get("WARC-Payload-Digest"), true}
+	}
+}
+
 // checkReferences compares a revisit with its original, and finds ids used twice.
 func (c *Checker) checkReferences(h *Header, fault func(string, ...any)) {
 	id, digest := h.ID(), h.Get("WARC-Payload-Digest")
 	if _, twice := c.seen[id]; twice {
 		fault("record id %s is used twice", id)
 	} else if len(c.seen) < maxIDs && id != "" {
-		c.seen[id] = original{h.TargetURI(), h.Get("WARC-Date"), digest}
+		c.seen[id] = original{}
 	}
 	o, known := c.seen[bare(h.Get("WARC-Refers-To"))]
-	if h.Type() != Revisit || !known {
+	if h.Type() != Revisit || !known || !o.whole {
 		return
 	}
 	if strings.HasSuffix(h.Get("WARC-Profile"), "identical-payload-digest") && digest != "" && o.payload != "" && digest != o.payload {
