@@ -85,6 +85,37 @@ func TestVerbsThatLookIntoAFolder(t *testing.T) {
 	expect(t, exitState, "decorum: check: DAMAGED: ", "check")
 }
 
+func TestCheckRepairs(t *testing.T) {
+	crawledHere(t)
+	dirs, _ := filepath.Glob("*.crawl")
+	expect(t, exitOK, "sound, nothing to repair", "check", "--repair")
+	archive, _ := filepath.Glob(filepath.Join(dirs[0], "archive", "*.warc.gz"))
+	raw, err := os.ReadFile(archive[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(raw[len(raw)/2:][:1000])
+	if err := os.WriteFile(archive[0], raw, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var v struct {
+		OK    bool
+		Again int64
+	}
+	out := expect(t, exitOK, `"type": "repair"`, "check", "--repair", "--json")
+	if json.Unmarshal([]byte(out), &v) != nil || !v.OK || v.Again == 0 {
+		t.Error(out)
+	}
+	expect(t, exitOK, ": sound", "check")
+	expect(t, exitOK, ": polite", "audit")
+	if err := os.RemoveAll(filepath.Join(dirs[0], "state", "db")); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, exitState, "decorum: check: cannot be repaired: ", "check", "--repair")
+	expect(t, exitUsage, "only a crawl folder can be repaired", "check", "--repair", archive[0])
+	expect(t, exitUsage, "no crawl folder here", "check", "--repair", filepath.Dir(archive[0]))
+}
+
 // damage alters the gap of one record.
 func damage(t *testing.T, path string) {
 	t.Helper()
