@@ -34,18 +34,17 @@ func (g *guard) ours(name string) bool {
 	return name == g.dir || strings.HasPrefix(name, g.dir) && (name[len(g.dir)] == '/' || name[len(g.dir)] == filepath.Separator)
 }
 
-// change runs a change unless the store has failed. What the engine asks to find out passes.
-func (g *guard) change(f func() error) error {
+// change runs a change unless the store has failed, and reports whether it was made.
+func (g *guard) change(f func() error) bool {
 	if g.dead.Load() {
-		return nil
+		return false
 	}
 	err := f()
-	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
-		return err
+	if err != nil {
+		g.fail(err)
+		g.dead.Store(true)
 	}
-	g.fail(err)
-	g.dead.Store(true)
-	return nil
+	return err == nil
 }
 
 // open wraps a file opened for writing, or a folder opened to be synced.
@@ -54,17 +53,14 @@ func (g *guard) open(name string, open func() (File, error)) (File, error) {
 		return open()
 	}
 	var f File
-	err := g.change(func() (err error) {
+	opened := g.change(func() (err error) {
 		f, err = open()
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	if f == nil {
+	if !opened {
 		return &void{name: name}, nil
 	}
-	return &guardedFile{f, g}, nil
+	return &guardedFile{f, g, name}, nil
 }
 
 func (g *guard) Create(name string, c vfs.DiskWriteCategory) (File, error) {
@@ -88,12 +84,19 @@ func (g *guard) OpenDir(name string) (File, error) {
 	return g.open(name, func() (File, error) { return g.FS.OpenDir(name) })
 }
 
-// named is change for a change of a name.
-func (g *guard) named(name string, f func() error) error {
+// named is change for a change of a name. The engine may ask for it to find out whether there is such a file.
+func (g *guard) named(name string, f func() error) (missing error) {
 	if !g.ours(name) {
 		return f()
 	}
-	return g.change(f)
+	g.change(func() error {
+		err := f()
+		if errors.Is(err, fs.ErrNotExist) {
+			missing, err = err, nil
+		}
+		return err
+	})
+	return missing
 }
 
 func (g *guard) Remove(name string) error {
@@ -145,47 +148,70 @@ func (g *guard) Unwrap() FS { return g.FS }
 // guardedFile is a file of the store that is written.
 type guardedFile struct {
 	File
-	g *guard
-}
-
-func (f *guardedFile) write(p []byte, write func() (int, error)) (int, error) {
-	err := f.g.change(func() error {
-		n, err := write()
-		if err == nil && n < len(p) {
-			err = io.ErrShortWrite
-		}
-		return err
-	})
-	return len(p), err
+	g    *guard
+	name string
 }
 
 func (f *guardedFile) Write(p []byte) (int, error) {
-	return f.write(p, func() (int, error) { return f.File.Write(p) })
+	f.g.change(func() error { return whole(len(p))(f.File.Write(p)) })
+	return len(p), nil
 }
 
 func (f *guardedFile) WriteAt(p []byte, off int64) (int, error) {
-	return f.write(p, func() (int, error) { return f.File.WriteAt(p, off) })
+	f.g.change(func() error { return whole(len(p))(f.File.WriteAt(p, off)) })
+	return len(p), nil
 }
 
-func (f *guardedFile) Sync() error     { return f.g.change(f.File.Sync) }
-func (f *guardedFile) SyncData() error { return f.g.change(f.File.SyncData) }
+// whole makes an error of a write that is short of n bytes.
+func whole(n int) func(int, error) error {
+	return func(written int, err error) error {
+		if err == nil && written < n {
+			err = io.ErrShortWrite
+		}
+		return err
+	}
+}
 
-func (f *guardedFile) SyncTo(n int64) (full bool, err error) {
-	err = f.g.change(func() (err error) {
+func (f *guardedFile) Sync() error {
+	f.g.change(f.File.Sync)
+	return nil
+}
+
+func (f *guardedFile) SyncData() error {
+	f.g.change(f.File.SyncData)
+	return nil
+}
+
+func (f *guardedFile) SyncTo(n int64) (full bool, _ error) {
+	f.g.change(func() (err error) {
 		full, err = f.File.SyncTo(n)
 		return err
 	})
-	return full, err
+	return full, nil
 }
 
 func (f *guardedFile) Preallocate(off, n int64) error {
-	return f.g.change(func() error { return f.File.Preallocate(off, n) })
+	f.g.change(func() error { return f.File.Preallocate(off, n) })
+	return nil
+}
+
+// Stat counts as a change too: the engine panics when it cannot look at a log that it uses again.
+func (f *guardedFile) Stat() (info vfs.FileInfo, _ error) {
+	seen := f.g.change(func() (err error) {
+		info, err = f.File.Stat()
+		return err
+	})
+	if !seen {
+		return crashInfo{name: f.name}, nil
+	}
+	return info, nil
 }
 
 // Close closes the file also after a failure: descriptors are few.
 func (f *guardedFile) Close() error {
 	err := f.File.Close()
-	return f.g.change(func() error { return err })
+	f.g.change(func() error { return err })
+	return nil
 }
 
 // void is a file of the disk that keeps nothing.

@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -80,10 +81,23 @@ var (
 	ErrCorrupt = errors.New("damaged") // a checksum is wrong, or a file is missing or makes no sense
 )
 
-// damage marks an error of the engine that says what is on disk is not what was written.
-func damage(err error) error {
+// damaged is an error of the engine that says what is on disk is not what was written. The engine names files by number.
+type damaged struct {
+	dir   string
+	cause error
+}
+
+func (d *damaged) Error() string {
+	what, _, _ := strings.Cut(d.cause.Error(), "\n") // further lines are for its developers
+	return fmt.Sprintf("%v: %s: %s", ErrCorrupt, d.dir, strings.TrimPrefix(what, "pebble: "))
+}
+
+// Unwrap makes it match ErrCorrupt and its cause.
+func (d *damaged) Unwrap() []error { return []error{ErrCorrupt, d.cause} }
+
+func (d *DB) damage(err error) error {
 	if pebble.IsCorruptionError(err) && !errors.Is(err, ErrCorrupt) {
-		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+		return &damaged{d.dir, err}
 	}
 	return err
 }
@@ -124,6 +138,7 @@ func (o *Options) Validate() error {
 
 // DB is an open store.
 type DB struct {
+	dir   string
 	db    *pebble.DB
 	cache *pebble.Cache
 
@@ -137,11 +152,11 @@ func Open(o Options) (*DB, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	d := &DB{cache: pebble.NewCache(o.CacheSize)}
+	d := &DB{dir: o.Dir, cache: pebble.NewCache(o.CacheSize)}
 	db, err := pebble.Open(o.Dir, d.engineOptions(o))
 	if err != nil {
 		d.cache.Unref()
-		return nil, fmt.Errorf("open state %s: %w", o.Dir, cmp.Or(d.failure(), damage(err)))
+		return nil, fmt.Errorf("open state %s: %w", o.Dir, cmp.Or(d.failure(), d.damage(err)))
 	}
 	d.db = db
 	if err := cmp.Or(d.failure(), d.checkVersion(o.ReadOnly)); err != nil {
@@ -162,9 +177,9 @@ func (d *DB) engineOptions(o Options) *pebble.Options {
 		Logger:                logger{o.Logf, d},
 		EventListener: &pebble.EventListener{
 			// A flush or compaction that cannot read would be tried again for ever.
-			BackgroundError: func(err error) { d.fail(damage(err)) },
+			BackgroundError: func(err error) { d.fail(d.damage(err)) },
 			DataCorruption: func(i pebble.DataCorruptionInfo) {
-				d.fail(fmt.Errorf("%w: %s: %w", ErrCorrupt, i.Path, i.Details))
+				d.fail(&damaged{i.Path, i.Details})
 			},
 		},
 	}
@@ -217,7 +232,7 @@ func (d *DB) GetInto(dst []byte, k Key) ([]byte, bool, error) {
 		return dst, false, nil
 	}
 	if err != nil {
-		return dst, false, fmt.Errorf("state: read %c/%x: %w", k.Space, k.ID, damage(err))
+		return dst, false, fmt.Errorf("state: read %c/%x: %w", k.Space, k.ID, d.damage(err))
 	}
 	dst = append(dst, v...)
 	return dst, true, closer.Close()
@@ -231,7 +246,7 @@ func (d *DB) Has(k Key) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("state: read %c/%x: %w", k.Space, k.ID, damage(err))
+		return false, fmt.Errorf("state: read %c/%x: %w", k.Space, k.ID, d.damage(err))
 	}
 	return true, closer.Close()
 }
@@ -257,19 +272,19 @@ func (d *DB) Scan(r Range, yield func(id, value []byte) bool) error {
 	lower, upper := r.bounds()
 	it, err := d.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
-		return fmt.Errorf("state: scan %c: %w", r.Space, damage(err))
+		return fmt.Errorf("state: scan %c: %w", r.Space, d.damage(err))
 	}
 	for ok := it.First(); ok; ok = it.Next() {
 		v, err := it.ValueAndErr()
 		if err != nil {
-			return errors.Join(fmt.Errorf("state: scan %c: %w", r.Space, damage(err)), it.Close())
+			return errors.Join(fmt.Errorf("state: scan %c: %w", r.Space, d.damage(err)), it.Close())
 		}
 		if !yield(it.Key()[prefixLen:], v) {
 			break
 		}
 	}
 	if err := it.Close(); err != nil {
-		return fmt.Errorf("state: scan %c: %w", r.Space, damage(err))
+		return fmt.Errorf("state: scan %c: %w", r.Space, d.damage(err))
 	}
 	return nil
 }
