@@ -14,6 +14,7 @@ import (
 	"decorum/internal/dns"
 	"decorum/internal/fetch"
 	"decorum/internal/inspect"
+	"decorum/internal/weburl"
 )
 
 // fetchCmd is `decorum fetch`.
@@ -29,6 +30,9 @@ type fetchCmd struct {
 	AllowNet       []string        `placeholder:"CIDR" help:"Networks that may be contacted though they are not public."`
 	Resolve        []string        `placeholder:"HOST:ADDR" help:"Use this address for the host."`
 	Header         []string        `short:"H" sep:"none" placeholder:"NAME:VALUE" help:"Header field sent to the host of the URL, and to no other."`
+	Auth           []string        `sep:"none" placeholder:"USER:PASS@HOST" help:"User and password for one host, or HOST:PORT; sent nowhere else."`
+	Cookies        string          `placeholder:"FILE" help:"Cookies in Netscape format, each sent where it belongs."`
+	Proxy          string          `placeholder:"URL" help:"Way to all hosts: http://, socks5:// or socks5h://[USER:PASS@]HOST:PORT."`
 	Contact        string          `placeholder:"WHO" help:"Mail address or URL that site owners can reach, for the user agent."`
 }
 
@@ -38,15 +42,20 @@ func (f *fetchCmd) Run(e *env) error {
 	if err != nil {
 		return &exitError{exitUsage, inspect.Clean(err.Error())}
 	}
-	o, err := f.options(e)
+	o, err := f.options(e, seed.URL)
 	if err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	r, err := inspect.Fetch(ctx, seed.URL.String(), o)
-	if errors.Is(err, context.Canceled) {
+	switch {
+	case errors.Is(err, context.Canceled):
 		return &exitError{exitInterrupted, ""}
+	case errors.Is(err, fetch.ErrProxyRefused):
+		return &exitError{exitUsage, fetch.ProxyTrouble(err).Error()}
+	case errors.Is(err, fetch.ErrProxyDown):
+		return &exitError{exitState, fetch.ProxyTrouble(err).Error()}
 	}
 	if err != nil {
 		return err
@@ -63,10 +72,11 @@ func (f *fetchCmd) Run(e *env) error {
 }
 
 // options checks the flags as those of a crawl and turns them into those of a single fetch.
-func (f *fetchCmd) options(e *env) (inspect.FetchOptions, error) {
+func (f *fetchCmd) options(e *env, u weburl.URL) (inspect.FetchOptions, error) {
 	c := config.Default()
 	c.Delay, c.Timeout, c.ConnectTimeout, c.MaxBody = f.Delay, f.Timeout, f.ConnectTimeout, f.MaxBody
 	c.AllowPort, c.AllowNet, c.Resolve, c.Header, c.Contact = f.AllowPort, f.AllowNet, f.Resolve, f.Header, f.Contact
+	c.Auth, c.Cookies, c.Proxy = f.Auth, f.Cookies, f.Proxy
 	if err := c.Validate(); err != nil {
 		return inspect.FetchOptions{}, err
 	}
@@ -83,9 +93,13 @@ func (f *fetchCmd) options(e *env) (inspect.FetchOptions, error) {
 		}
 		o.Static[host] = append(o.Static[host], addr)
 	}
-	for _, h := range c.Header {
-		name, value, _ := strings.Cut(h, ":")
-		o.Header = append(o.Header, fetch.Field{Name: strings.TrimSpace(name), Value: strings.TrimSpace(value)})
+	secrets, err := c.Credentials([]weburl.URL{u})
+	if err != nil {
+		return o, err
+	}
+	o.Fields = secrets.For
+	if o.Proxy, err = c.ProxyWay(); err != nil {
+		return o, err
 	}
 	o.Resting = func(host string, d time.Duration, reason string) {
 		if d > restWorthSaying {

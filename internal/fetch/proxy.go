@@ -23,6 +23,21 @@ var (
 	ErrProxyRefused = errors.New("the proxy refuses to serve us")
 )
 
+// ProxyTrouble returns what is wrong with the proxy, without the words around it about the URL that happened to be the first to
+// meet it; nil if err is about something else.
+func ProxyTrouble(err error) error {
+	if !errors.Is(err, ErrProxyDown) && !errors.Is(err, ErrProxyRefused) {
+		return nil
+	}
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil || inner == ErrProxyDown || inner == ErrProxyRefused {
+			return err
+		}
+		err = inner
+	}
+}
+
 // Proxy is the way that all connections take. The zero value is none. It holds a secret: it prints without it.
 type Proxy struct {
 	scheme, addr   string // "socks5", "proxy.example:1080"
@@ -95,11 +110,16 @@ const proxyRest = time.Second
 // reach connects to the proxy. It tries until ctx is done: that the proxy is away for a moment is not the target's fault, and no
 // contact with it.
 func (t *Transport) reach(ctx context.Context) (net.Conn, error) {
+	var before error // tells more than that time ran out in the middle of another attempt
 	for {
 		c, err := t.opt.Dial(ctx, "tcp", t.opt.Proxy.addr)
+		if err != nil && before != nil && (ctx.Err() != nil || isTimeout(err)) {
+			return nil, before
+		}
 		if err == nil || ctx.Err() != nil || outOfSockets(err) {
 			return c, err
 		}
+		before = err
 		again := time.NewTimer(proxyRest)
 		select {
 		case <-again.C:

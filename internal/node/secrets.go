@@ -1,7 +1,6 @@
 package node
 
 import (
-	"errors"
 	"strings"
 
 	"decorum/internal/fetch"
@@ -40,8 +39,9 @@ func (n *Node) redactedInfo() []warc.Field {
 // proxyTrouble is the result of a crawl that its proxy ended, if it did: nothing is wrong with the folder, and no URL was
 // written off.
 func proxyTrouble(err error) (Result, bool) {
-	if !errors.Is(err, fetch.ErrProxyDown) && !errors.Is(err, fetch.ErrProxyRefused) {
+	trouble := fetch.ProxyTrouble(err)
+	if trouble == nil {
 		return Result{}, false
 	}
-	return Result{Reason: jobdir.EndInterrupted, Detail: err.Error(), Proxy: err}, true
+	return Result{Reason: jobdir.EndInterrupted, Detail: trouble.Error(), Proxy: trouble}, true
 }
