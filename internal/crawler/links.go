@@ -98,8 +98,9 @@ func (f *follower) link(base weburl.URL, l *parse.Link, nofollow bool) {
 	f.admit(it)
 }
 
-// item is the link as the frontier keeps it.
+// item is the link as the frontier keeps it. It shows it to the look at the page, too.
 func (f *follower) item(u weburl.URL, l *parse.Link) frontier.Item {
+	f.v.look.Link(u, l.Kind == parse.Embed || l.Kind == parse.Frame || l.Kind == parse.Refresh)
 	from := &f.v.lease
 	it := frontier.Item{URL: u, Depth: from.Depth, Seed: from.Seed, Parent: f.page, Anchor: l.Anchor}
 	letter := byte('L')

@@ -57,6 +57,7 @@ func (c *Crawler) seenBefore(v *visit, x *fetch.Exchange, body []byte) (*origina
 	}
 	v.digest = sha256.Sum256(body)
 	if x.Truncated != "" {
+		v.novel = true
 		return nil, nil
 	}
 	payload, err := payloadDigest(v, x)
@@ -115,20 +116,30 @@ func (c *Crawler) readHTML(v *visit, x *fetch.Exchange, t *tools, body []byte, c
 	if err != nil {
 		return err
 	}
+	v.look = c.Filter.Look(v.lease.URL)
+	c.followPage(v, x, page, base, asked&parse.NoFollow != 0)
+	for i := range page.Text {
+		v.look.Text(page.Text[i].Text)
+	}
+	v.novel = v.look.Novel(near)
+	return nil
+}
+
+// followPage follows all links of a page and of its header, unless it is nearly the same as another and the operator has enough of that.
+func (c *Crawler) followPage(v *visit, x *fetch.Exchange, page *parse.Page, base weburl.URL, nofollow bool) {
 	links := append(page.Links, parse.ParseLinkHeader(x.Header.Values("Link"))...)
-	if near && !c.opt.FollowNear {
+	if v.page.NearDupOf != "" && !c.opt.FollowNear {
 		c.dropAll(v, base, links, outcome.DuplicateParent, "--near-duplicates skip: nearly the same as "+v.page.NearDupOf)
-		return nil
+		return
 	}
 	if page.LinksDropped > 0 { // said first, for only so many drops of a page are listed
 		f := c.follower(v)
 		f.drop(frontier.Item{URL: v.lease.URL, Depth: v.lease.Depth}, outcome.LinkLimit, fmt.Sprintf("%d further links of this page were not read", page.LinksDropped))
 	}
-	c.follow(v, base, links, asked&parse.NoFollow != 0)
+	c.follow(v, base, links, nofollow)
 	if ref, ok := parse.ParseRefresh(x.Header.Get("Refresh")); ok {
-		c.follow(v, base, []parse.Link{{Ref: ref, Kind: parse.Refresh, Tag: "header"}}, asked&parse.NoFollow != 0)
+		c.follow(v, base, []parse.Link{{Ref: ref, Kind: parse.Refresh, Tag: "header"}}, nofollow)
 	}
-	return nil
 }
 
 // describe fills in what the page says about itself.
@@ -159,7 +170,6 @@ func (c *Crawler) nearDuplicate(v *visit, t *tools, page *parse.Page) (bool, err
 	match, near, err := c.Content.Near(v.nearPage(), v.sim, v.words)
 	if near {
 		v.page.NearDupOf = match.URL
-		v.novel = false
 	}
 	return near, err
 }

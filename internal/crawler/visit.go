@@ -53,7 +53,8 @@ type visit struct {
 	sim      uint64
 	words    int
 	novel    bool
-	reserved int64 // bytes of Crawler.memory held until committed
+	look     *urlfilter.Look // at the page, to tell whether it is novel
+	reserved int64           // bytes of Crawler.memory held until committed
 }
 
 // foundLinks counts what became of the links of a page.

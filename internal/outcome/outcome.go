@@ -64,6 +64,7 @@ const (
 	DuplicateParent Outcome = 58 // link of a page that duplicates another
 	SitemapLimit    Outcome = 59 // more entries in the sitemap than the limit
 	Seen            Outcome = 60 // already known; counted, never listed
+	TrapHosts       Outcome = 61 // endless hosts of one domain
 )
 
 // Class groups outcomes.
@@ -143,6 +144,7 @@ var table = [...]row{
 	DuplicateParent: {"duplicate_parent", "link of a page that duplicates another", ClassSkipped, Never},
 	SitemapLimit:    {"sitemap_limit", "more entries in the sitemap than the limit", ClassSkipped, Never},
 	Seen:            {"seen", "already known", ClassSkipped, Never},
+	TrapHosts:       {"trap_hosts", "more hosts of one domain than the limit: probably a trap", ClassSkipped, Never},
 }
 
 // String returns the name used in records: lower case, snake_case.

@@ -20,7 +20,7 @@ func TestNumbersAndNamesAreStable(t *testing.T) {
 			t.Errorf("%v has no text or no class", o)
 		}
 	}
-	for name, number := range map[string]Outcome{"ok": 1, "duplicate": 9, "dns_not_found": 20, "robots_unavailable": 28, "bad_url": 40, "robots": 42, "seen": 60} {
+	for name, number := range map[string]Outcome{"ok": 1, "duplicate": 9, "dns_not_found": 20, "robots_unavailable": 28, "bad_url": 40, "robots": 42, "seen": 60, "trap_hosts": 61} {
 		if names[name] != number {
 			t.Errorf("%s has number %d, want %d for ever", name, names[name], number)
 		}

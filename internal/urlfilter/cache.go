@@ -19,6 +19,16 @@ type cache[V any] struct {
 // newCache returns a cache of at most size entries.
 func newCache[V any](size int) *cache[V] { return &cache[V]{half: max(size/shards/2, 1)} }
 
+// forget empties the cache.
+func (c *cache[V]) forget() {
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.mu.Lock()
+		s.young, s.old = nil, nil
+		s.mu.Unlock()
+	}
+}
+
 // update replaces the value of a key, zero when it has none, by change of it.
 func (c *cache[V]) update(key uint64, change func(V) V) {
 	s := &c.shards[key>>32%shards]

@@ -21,13 +21,21 @@ type Traps struct {
 	// PathDepth drops a path with more slashes than this. Default 30; the deepest documentation and
 	// source trees have some twenty.
 	PathDepth int
+	// QueryParameters drops a query of more parameters than this. Default 30: filters that add one to another get
+	// there, forms are not submitted.
+	QueryParameters int
 	// QueryOrders is how many orders of the same parameters of the same path pass. Default 3: honest
 	// sites link to one, and to a second from their forms.
 	QueryOrders int
 	// PatternVisits is how many visits in a row without new content stop a URL pattern, once these are also
 	// half of all its visits. Default 200: half a year of an empty
-	// calendar by day. A visit with new content frees the pattern.
+	// calendar by day. A visit with new content frees the pattern. Pages of one path with many parameters,
+	// such as the combinations of search filters, are a pattern too, which takes five times as many.
 	PatternVisits int
+	// DomainHosts is how many hosts below one registrable domain pass; one whose pages bring nothing new counts ten
+	// times. Default 10,000: large universities have some thousands, a wildcard in the DNS has no end. Seeds do not
+	// count. It matters only where the scope is wider than the hosts of the seeds.
+	DomainHosts int
 }
 
 // EnsureDefaults sets what is zero to its default.
@@ -35,7 +43,8 @@ func (t *Traps) EnsureDefaults() {
 	for _, field := range []struct {
 		value *int
 		deflt int
-	}{{&t.RepeatedSegments, 5}, {&t.PathDepth, 30}, {&t.QueryOrders, 3}, {&t.PatternVisits, 200}} {
+	}{{&t.RepeatedSegments, 5}, {&t.PathDepth, 30}, {&t.QueryParameters, 30}, {&t.QueryOrders, 3}, {&t.PatternVisits, 200},
+		{&t.DomainHosts, 10_000}} {
 		if *field.value == 0 {
 			*field.value = field.deflt
 		}
@@ -51,18 +60,30 @@ const (
 	maxSegments = 64      // segments of a path that are compared; the comparison is quadratic
 	// minHex is the shortest run that counts as a hexadecimal identifier: a group of a UUID.
 	minHex = 4
+	// minIdentifier is the shortest word with a digit that counts as an identifier whatever its letters are.
+	minIdentifier = 16
+	// minFacets is how many parameters make a URL one of a combination, and facetVisits how many times PatternVisits
+	// without new content stop all combinations of a path: one path may be all there is of a site.
+	minFacets   = 3
+	facetVisits = 5
 )
 
 // traps finds links that lead nowhere new.
 type traps struct {
 	opts    Traps
+	wide    bool // the scope is wider than the hosts of the seeds
 	seed    maphash.Seed
 	orders  *cache[[]uint64] // parameter set -> hashes of the orders that passed
 	yields  *cache[yield]    // URL pattern -> what its visits brought
+	news    *cache[bool]     // pieces of pages that were seen
+	sample  uint64           // newsSample, but in tests
+	looks   sync.Pool        // of *Look
+	domains *cache[*subdomains]
+	hosts   atomic.Int64 // in domains, about
 	stopped atomic.Pointer[map[uint64]string]
 	mu      sync.Mutex // one writer of stopped at a time
 
-	repeat, depth, query, pattern *rule
+	repeat, depth, parameters, query, pattern, host *rule
 }
 
 // yield counts the visits of one URL pattern.
@@ -76,23 +97,29 @@ type refusal struct {
 
 func (r refusal) drop() Verdict { return r.rule.dropAs(r.detail) }
 
-func newTraps(opts Traps, newRule func(outcome.Outcome, string) *rule) *traps {
+func newTraps(opts Traps, wide bool, newRule func(outcome.Outcome, string) *rule) *traps {
 	t := &traps{
-		opts:    opts,
-		seed:    maphash.MakeSeed(),
-		orders:  newCache[[]uint64](maxQueries),
-		yields:  newCache[yield](maxPatterns),
-		repeat:  newRule(outcome.TrapRepeat, fmt.Sprintf("trap: one path segment %d times", opts.RepeatedSegments)),
-		depth:   newRule(outcome.TrapDepth, fmt.Sprintf("trap: path deeper than %d", opts.PathDepth)),
-		query:   newRule(outcome.TrapQuery, fmt.Sprintf("trap: more than %d orders of one query", opts.QueryOrders)),
-		pattern: newRule(outcome.TrapPattern, fmt.Sprintf("trap: %d visits without new content", opts.PatternVisits)),
+		opts:       opts,
+		wide:       wide,
+		seed:       maphash.MakeSeed(),
+		orders:     newCache[[]uint64](maxQueries),
+		yields:     newCache[yield](maxPatterns),
+		news:       newCache[bool](maxNews),
+		sample:     newsSample,
+		domains:    newCache[*subdomains](maxDomains),
+		repeat:     newRule(outcome.TrapRepeat, fmt.Sprintf("trap: one path segment %d times", opts.RepeatedSegments)),
+		depth:      newRule(outcome.TrapDepth, fmt.Sprintf("trap: path deeper than %d", opts.PathDepth)),
+		parameters: newRule(outcome.TrapQuery, fmt.Sprintf("trap: more than %d parameters", opts.QueryParameters)),
+		host:       newRule(outcome.TrapHosts, fmt.Sprintf("trap: more than %d hosts of one domain, those without new content counting %d times", opts.DomainHosts, barrenHost)),
+		query:      newRule(outcome.TrapQuery, fmt.Sprintf("trap: more than %d orders of one query", opts.QueryOrders)),
+		pattern:    newRule(outcome.TrapPattern, fmt.Sprintf("trap: %d visits without new content", opts.PatternVisits)),
 	}
 	t.stopped.Store(&map[uint64]string{})
 	return t
 }
 
-// find returns the trap the URL is in, if any.
-func (t *traps) find(u weburl.URL) refusal {
+// find returns the trap the URL is in, if any. The hosts of seeds are free.
+func (t *traps) find(u weburl.URL, seed bool) refusal {
 	path := u.Path()
 	slashes := strings.Count(path, "/")
 	if t.opts.PathDepth > 0 && slashes > t.opts.PathDepth {
@@ -101,18 +128,41 @@ func (t *traps) find(u weburl.URL) refusal {
 	if n := t.opts.RepeatedSegments; n > 0 && slashes >= n && repeats(path, n) {
 		return refusal{t.repeat, t.repeat.name}
 	}
-	if n := t.opts.QueryOrders; n > 0 && strings.IndexByte(u.Query(), '&') > 0 && !t.newOrder(u, n) {
-		return refusal{t.query, t.query.name}
+	if more := strings.Count(u.Query(), "&"); more > 0 {
+		if n := t.opts.QueryParameters; n > 0 && more >= n {
+			return refusal{t.parameters, t.parameters.name}
+		}
+		if n := t.opts.QueryOrders; n > 0 && !t.newOrder(u, n) {
+			return refusal{t.query, t.query.name}
+		}
 	}
-	if stopped := *t.stopped.Load(); len(stopped) > 0 {
-		var buf [256]byte
-		if b, varies := appendPattern(buf[:0], u); varies {
-			if text, ok := stopped[t.patternKey(b)]; ok {
-				return refusal{t.pattern, t.pattern.name + ": " + text}
-			}
+	if text, ok := t.isStopped(u); ok {
+		return refusal{t.pattern, t.pattern.name + ": " + text}
+	}
+	if t.wide && t.opts.DomainHosts > 0 {
+		if domain := u.Domain(); isSubdomain(u, domain) && !t.newHost(u, domain, seed) {
+			return refusal{t.host, t.host.name + ": " + domain}
 		}
 	}
 	return refusal{}
+}
+
+// isStopped reports whether a pattern of the URL is stopped, and which.
+func (t *traps) isStopped(u weburl.URL) (text string, ok bool) {
+	stopped := *t.stopped.Load()
+	if len(stopped) == 0 {
+		return "", false
+	}
+	var buf [256]byte
+	if b, varies := appendPattern(buf[:0], u); varies {
+		if text, ok = stopped[t.patternKey(b)]; ok {
+			return text, true
+		}
+	}
+	if b, varies := appendFacets(buf[:0], u); varies {
+		text, ok = stopped[t.patternKey(b)]
+	}
+	return text, ok
 }
 
 // repeats reports whether one segment that is no number occurs n times.
@@ -167,18 +217,28 @@ func (t *traps) newOrder(u weburl.URL, n int) bool {
 	return pass
 }
 
-// observe counts a visit, and stops or frees the pattern of its URL.
+// observe counts a visit, and stops or frees the patterns of its URL.
 func (t *traps) observe(u weburl.URL, novel bool) {
+	if t.wide && t.opts.DomainHosts > 0 {
+		if domain := u.Domain(); isSubdomain(u, domain) {
+			t.observeHost(u, domain, novel)
+		}
+	}
 	limit := uint32(max(t.opts.PatternVisits, 0))
 	if limit == 0 {
 		return
 	}
 	var buf [256]byte
-	b, varies := appendPattern(buf[:0], u)
-	if !varies {
-		return
+	if b, varies := appendPattern(buf[:0], u); varies {
+		t.observePattern(b, novel, limit)
 	}
-	key, stop := t.patternKey(b), false
+	if b, varies := appendFacets(buf[:0], u); varies {
+		t.observePattern(b, novel, facetVisits*limit)
+	}
+}
+
+func (t *traps) observePattern(pattern []byte, novel bool, limit uint32) {
+	key, stop := t.patternKey(pattern), false
 	t.yields.update(key, func(y yield) yield {
 		y.visits++
 		y.barren++
@@ -189,7 +249,7 @@ func (t *traps) observe(u weburl.URL, novel bool) {
 		return y
 	})
 	if _, stopped := (*t.stopped.Load())[key]; stopped && novel || stop && !stopped {
-		t.setStopped(key, string(b), stop)
+		t.setStopped(key, string(pattern), stop)
 	}
 }
 
@@ -225,10 +285,21 @@ func (t *traps) setStopped(key uint64, text string, stop bool) {
 }
 
 // appendPattern appends the pattern of a URL: host, path and query with every run of digits as N and every
-// identifier in hexadecimal as H. varies tells that there was one: other URLs are visited only once.
+// identifier as H. varies tells that there was one: other URLs are visited only once.
 func appendPattern(b []byte, u weburl.URL) (out []byte, varies bool) {
-	b = append(b, u.Host()...)
-	s := u.RequestTarget()
+	return appendWords(append(b, u.Host()...), u.RequestTarget())
+}
+
+// appendFacets appends the pattern of all combinations of parameters of a path, of which the URL is one if it has several.
+func appendFacets(b []byte, u weburl.URL) (out []byte, varies bool) {
+	if strings.Count(u.Query(), "&") < minFacets-1 {
+		return b, false
+	}
+	b, _ = appendWords(append(b, u.Host()...), u.Path())
+	return append(b, "?*&*&*"...), true
+}
+
+func appendWords(b []byte, s string) (out []byte, varies bool) {
 	for i := 0; i < len(s); {
 		if !isAlnum(s[i]) {
 			b = append(b, s[i])
@@ -263,7 +334,7 @@ func appendWord(b []byte, word string) (out []byte, changed bool) {
 	switch {
 	case digits == 0:
 		return append(b, word...), false
-	case hex > 0 && digits+hex == len(word) && len(word) >= minHex:
+	case len(word) >= minIdentifier, len(word) >= minHex && hex > 0 && digits+hex == len(word):
 		return append(b, 'H'), true
 	}
 	for i := 0; i < len(word); i++ {

@@ -179,7 +179,7 @@ func TestTrapsCanBeTurnedOff(t *testing.T) {
 		pass bool
 	}{
 		"default":            {Options{}, false},
-		"off":                {Options{Traps: Traps{-1, -1, -1, -1}}, true},
+		"off":                {Options{Traps: Traps{-1, -1, -1, -1, -1, -1}}, true},
 		"no-trap:":           {Options{Include: []string{"no-trap:h.example"}}, true},
 		"no-trap: elsewhere": {Options{Include: []string{"no-trap:other.example"}}, false},
 	} {

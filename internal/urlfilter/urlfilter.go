@@ -22,7 +22,8 @@
 // lower case and ASCII, as in a URL; other characters of a pattern may be written plainly.
 //
 // Guarantees: all methods are safe for concurrent use; Check takes no lock unless the query has two
-// parameters or more; memory is bounded by the limits in trap.go, and what falls out of it is
+// parameters or more, or the host is a sub-domain in a wide scope; memory is bounded by the limits in trap.go,
+// novelty.go and domain.go, and what falls out of it is
 // forgotten in favour of the link. A page lost is worse than a visit wasted: archives by day, lists of
 // thousands of pages, forums and deep trees lose nothing. What Observe learned is not kept across
 // restarts.
@@ -131,7 +132,7 @@ func New(opts Options) (*Filter, error) {
 	}
 	f.depthRule = f.newRule(outcome.TooDeep, fmt.Sprintf("--depth %d", opts.MaxDepth))
 	f.scopeRule = f.newRule(outcome.OutOfScope, "--scope "+opts.Scope.String())
-	f.traps = newTraps(opts.Traps, f.newRule)
+	f.traps = newTraps(opts.Traps, opts.Scope >= ScopeDomain || opts.MaxHops > 0, f.newRule)
 	f.scope.add(opts.Seeds)
 	f.opts.Seeds = nil
 	r, err := f.compile()
@@ -156,14 +157,14 @@ func (f *Filter) Check(l Link) Verdict {
 	if v := r.check(l); v.Outcome != outcome.None {
 		return v
 	}
-	if refused := f.traps.find(l.URL); refused.rule != nil && !r.noTrap.matches(l.URL) {
+	if refused := f.traps.find(l.URL, l.isSeed()); refused.rule != nil && !r.noTrap.matches(l.URL) {
 		return refused.drop()
 	}
 	return Verdict{Hop: hop}
 }
 
-// Observe tells the filter after a visit whether the URL brought new content: a body not seen before, not
-// even nearly. This is how a calendar is told from an archive.
+// Observe tells the filter after a visit whether the URL brought new content: a body not seen before, and of a page with links
+// and text what Look says. This is how a calendar is told from an archive.
 func (f *Filter) Observe(u weburl.URL, novel bool) { f.traps.observe(u, novel) }
 
 // AddSeeds widens the scope of a running crawl.
