@@ -16,6 +16,7 @@ import (
 	"decorum/internal/jobdir"
 	"decorum/internal/node"
 	"decorum/internal/store"
+	"decorum/internal/web"
 )
 
 // version is replaced by the linker: -ldflags "-X main.version=1.2.3".
@@ -189,7 +190,7 @@ func (e *env) fail(err error) int {
 // complain prints a problem; each line of it says who speaks.
 func (e *env) complain(text string) {
 	for line := range strings.SplitSeq(text, "\n") {
-		fmt.Fprintf(e.stderr, "decorum: %s\n", line)
+		fmt.Fprintf(e.stderr, "decorum: %s\n", web.Clean(line)) // it may quote what a server said
 	}
 }
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"decorum/internal/config"
 )
 
 // guarded is a site that wants a password and a cookie.
@@ -97,6 +101,11 @@ func TestSecretsOnTheCommandLine(t *testing.T) {
 	if len(p.asked) < 2 || p.asked[0] != site+" Basic eW91OlMzQ1JFVFBST1hZ" {
 		t.Errorf("the proxy was asked for %q", p.asked)
 	}
+	asked := len(p.asked)
+	decorum(t, "crawl", "http://"+site+"/more", "--dir", "x.crawl", "--listen", "off") // of the secrets the folder knows the proxy's address alone
+	if len(p.asked) == asked || p.asked[asked] != site+" " {
+		t.Errorf("a resumed crawl asked the proxy for %q", p.asked[asked:])
+	}
 	raw, err := os.ReadFile(filepath.Join("x.crawl", "pages", "pages.jsonl"))
 	if err != nil || strings.Count(string(raw), `"title":"inside"`) < 2 {
 		t.Errorf("%v\n%s", err, raw)
@@ -123,6 +132,17 @@ func TestProxyTrouble(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestComplaintsAreClean: what a server wrote into its certificate, say, does not drive the terminal.
+func TestComplaintsAreClean(t *testing.T) {
+	var errs bytes.Buffer
+	e := &env{stderr: &errs, source: &config.Source{}}
+	e.fail(errors.New("certificate is for \x1b]0;owned\x07\u202e"))
+	e.fail(&exitError{exitSeedsFailed, "first\nsecond \x1b[2J\x9b"})
+	if text := errs.String(); strings.ContainsAny(text, "\x1b\x07\u202e") || strings.Contains(text, "\x9b") || strings.Count(text, "\n") != 3 {
+		t.Errorf("%q", text)
 	}
 }
 
