@@ -24,6 +24,7 @@ const (
 	WhyFailed  = "failed"      // tried in vain
 	WhyRefused = "refused"     // it was queued, and then not fetched
 	WhySkipped = "skipped"     // it was found, and not queued
+	WhyLeased  = "leased"      // being fetched
 	WhyReady   = "ready"       // next in the queue of its host
 	WhyWaiting = "waiting"     // in a front queue
 	WhyFound   = "found"       // found a moment ago, not yet queued
@@ -111,11 +112,12 @@ func Why(dir, raw string, o WhyOptions) (WhyReport, error) {
 
 // reasoner looks for one URL.
 type reasoner struct {
-	o   WhyOptions
-	f   *folder
-	u   weburl.URL
-	fp  weburl.Fingerprint
-	rep WhyReport
+	o    WhyOptions
+	f    *folder
+	live *Live // nil: nobody crawls
+	u    weburl.URL
+	fp   weburl.Fingerprint
+	rep  WhyReport
 
 	listed map[outcome.Outcome]int // lines of skipped.jsonl about the host of u, by reason
 }
@@ -150,10 +152,15 @@ func (w *reasoner) explain() error {
 		return w.fromStreams()
 	}
 	w.fp = weburl.NewHasher(w.f.facts.Secret, w.o.Keys).Fingerprint(w.u)
-	for _, look := range []func() (bool, error){w.fromState, w.fromQueues, w.fromIntake, w.fromSkipped} {
-		if found, err := look(); found || err != nil {
-			return err
+	for range w.rounds() {
+		for _, look := range []func() (bool, error){w.fromState, w.fromQueues, w.fromIntake} {
+			if found, err := look(); found || err != nil {
+				return err
+			}
 		}
+	}
+	if found, err := w.fromSkipped(); found || err != nil {
+		return err
 	}
 	return w.neverFound()
 }
@@ -220,18 +227,22 @@ func (w *reasoner) describe(s *crawler.PageState) {
 
 // fromQueues looks among the URLs that are still to be fetched.
 func (w *reasoner) fromQueues() (bool, error) {
-	f, err := w.f.frontier(w.o.Keys, w.o.PoliteKey)
+	f, err := w.frontier()
 	if err != nil {
 		return false, err
 	}
-	defer f.Close()
+	defer w.closeFrontier(f)
 	state, it, ok, err := f.Find(w.u, w.fp)
 	if err != nil || !ok {
 		return false, err
 	}
 	r := &w.rep
-	r.Verdict, r.Text = WhyWaiting, fmt.Sprintf("it waits in front queue %d", it.Level)
-	if state != "waiting" {
+	switch state {
+	case "waiting":
+		r.Verdict, r.Text = WhyWaiting, fmt.Sprintf("it waits in front queue %d", it.Level)
+	case "leased":
+		r.Verdict, r.Text = WhyLeased, "it is being fetched now"
+	default:
 		r.Verdict, r.Text = WhyReady, "it is in the queue of its host"
 	}
 	w.item(&it)
@@ -269,6 +280,9 @@ func (w *reasoner) host(f *frontier.Frontier) error {
 
 // ended notes why nothing is being fetched.
 func (w *reasoner) ended() error {
+	if w.live != nil {
+		return nil
+	}
 	if !w.f.clean {
 		w.note("the crawl is not running; its last run was cut off")
 		return nil
@@ -310,6 +324,9 @@ func (w *reasoner) fromIntake() (found bool, err error) {
 		return false, err
 	}
 	w.rep.Verdict, w.rep.Text = WhyFound, "it was found by the last pages read; the next run begins with it"
+	if w.live != nil {
+		w.rep.Text = "it was found a moment ago, and not yet held against what was seen before"
+	}
 	w.item(&it)
 	return true, errors.Join(w.ended(), w.chainOf(&it))
 }
@@ -352,8 +369,12 @@ func (w *reasoner) neverFound() error {
 	return w.twins()
 }
 
-// left is how many URLs were queued when the last run ended.
+// left is how many URLs are queued, or were when the last run ended.
 func (w *reasoner) left() int64 {
+	if w.live != nil {
+		q := w.live.Frontier.Snapshot(0)
+		return int64(q.WaitingTotal()+q.Ready) + int64(q.Intake)
+	}
 	s, ok, err := w.f.ReadSummary()
 	if err != nil || !ok {
 		return 0
@@ -369,14 +390,13 @@ func (w *reasoner) wouldMeet() (outcome.Outcome, string, error) {
 			o.Seeds = append(o.Seeds, u)
 		}
 	}
-	filter, err := urlfilter.New(o)
+	filter, policy, err := w.rules(&o)
 	if err != nil {
 		return outcome.None, "", err
 	}
 	if v := filter.Check(urlfilter.Link{URL: w.u, Depth: 1}); v.Outcome != outcome.None {
 		return v.Outcome, v.Rule, nil
 	}
-	policy := w.policy(o.Seeds)
 	if err := policy.CheckPort(w.u.Port()); err != nil {
 		return outcome.PortRefused, err.Error(), nil
 	}
@@ -386,6 +406,15 @@ func (w *reasoner) wouldMeet() (outcome.Outcome, string, error) {
 		}
 	}
 	return w.robotsVerdict()
+}
+
+// rules are those of the crawl that runs, or made from its options.
+func (w *reasoner) rules(o *urlfilter.Options) (*urlfilter.Filter, *dns.Policy, error) {
+	if w.live != nil {
+		return w.live.Filter, w.live.Policy, nil
+	}
+	filter, err := urlfilter.New(*o)
+	return filter, w.policy(o.Seeds), err
 }
 
 func (w *reasoner) policy(seeds []weburl.URL) *dns.Policy {

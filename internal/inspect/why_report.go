@@ -17,7 +17,7 @@ func (r *WhyReport) WriteJSON(w io.Writer) error { return writeJSON(w, "why", r)
 
 // verdictTexts are the verdicts in words.
 var verdictTexts = map[string]string{WhyFetched: "fetched", WhyFailed: "tried in vain", WhyRefused: "not fetched", WhySkipped: "skipped",
-	WhyReady: "queued", WhyWaiting: "queued", WhyFound: "found", WhyUnknown: "never found", WhyNoURL: "not a URL to crawl"}
+	WhyLeased: "in hand", WhyReady: "queued", WhyWaiting: "queued", WhyFound: "found", WhyUnknown: "never found", WhyNoURL: "not a URL to crawl"}
 
 // WriteText writes the report for a person.
 func (r *WhyReport) WriteText(w io.Writer) error {

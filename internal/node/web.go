@@ -18,7 +18,7 @@ import (
 type LiveOptions struct {
 	Feed *web.Feed                        // recent events; nil: none
 	Stop func()                           // ends the run as an interrupt does; nil: the page has no button for it
-	Why  func(url string) (string, error) // explains what became of a URL; nil: the page does not offer it
+	Why  func(url string) (string, error) // explains what became of a URL; default: Node.Why
 }
 
 // Live shows a node while it runs: its status with rates, the live page, and the file by which other processes find
@@ -66,6 +66,9 @@ func (n *Node) Live(o LiveOptions) (*Live, error) {
 
 func (l *Live) serve(ctx context.Context, listener net.Listener, o LiveOptions) error {
 	n := l.node
+	if o.Why == nil {
+		o.Why = n.Why
+	}
 	host, _, _ := net.SplitHostPort(n.opt.Config.Listen) // Listen took it
 	s, err := web.New(web.Options{Monitor: l.monitor, Feed: o.Feed, Token: n.opt.Config.Token, Host: host,
 		Pause: n.Pause, Resume: n.Resume, Stop: o.Stop, Checkpoint: n.Checkpoint, Why: o.Why, Exclude: n.exclude})
