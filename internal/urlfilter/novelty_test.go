@@ -215,3 +215,34 @@ func BenchmarkLook(b *testing.B) {
 		l.Novel(false)
 	}
 }
+
+// FuzzLook: whatever pages say, nothing panics, and what a page says again is no news.
+func FuzzLook(f *testing.F) {
+	f.Add("/a/12?b=c4", "/a/13", "text 12\nof 14")
+	f.Add("/0a1b2c3d4e/", "//x.h.example/0a1b2c3d4e/", "0a1b2c3d4e \x00\xff 007")
+	f.Add("/?%41=%zz", "http://h.example/f.PDF", "")
+	f.Fuzz(func(t *testing.T, path, ref, text string) {
+		base := parse(t, "http://h.example/")
+		u, err := base.Resolve(path)
+		if err != nil {
+			return
+		}
+		filter := newFilter(t, Options{Scope: ScopeAny, Seeds: seeds(t, "http://h.example/")})
+		filter.traps.sample = 1
+		for i := range 2 {
+			l := filter.Look(u)
+			if l == nil {
+				return
+			}
+			if to, err := u.Resolve(ref); err == nil {
+				l.Link(to, i == 0)
+				l.Link(to, true)
+				l.Link(to, false)
+			}
+			l.Text(text)
+			if novel := l.Novel(false); novel && i == 1 && l.pieces < maxPieces && l.added < maxAdded {
+				t.Errorf("%s with a link to %s and the text %q is novel twice", u, ref, text)
+			}
+		}
+	})
+}

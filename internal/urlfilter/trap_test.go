@@ -2,6 +2,7 @@ package urlfilter
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -104,11 +105,19 @@ func TestTrapsEnd(t *testing.T) {
 		{"a calendar by query", func(i int) string { return fmt.Sprintf("/cal?month=%d&year=%d", i%12, 2024+i/12) }, false, 200, outcome.TrapPattern},
 		{"a calendar by path", func(i int) string { return fmt.Sprintf("/events/%d-%02d/", 2024+i/12, i%12) }, false, 200, outcome.TrapPattern},
 		{"session ids in the path", func(i int) string { return fmt.Sprintf("/s/%016x/home", uint64(i+1)*0x9e3779b97f4a7c15) }, false, 210, outcome.TrapPattern},
+		{"ever more parameters", func(i int) string { return "/q?a=1" + strings.Repeat("&b=2", i) }, true, 30, outcome.TrapQuery},
+		{"session ids in base 36", func(i int) string {
+			return "/s/" + strconv.FormatUint(uint64(i+1)*0x9e3779b97f4a7c15, 36) + strconv.FormatUint(uint64(i+1)*0xbf58476d1ce4e5b9, 36) + "/home"
+		}, false, 210, outcome.TrapPattern},
+		{"combinations of filters", func(i int) string { // in words, so that each is a pattern of its own
+			word := func(n int) string { return []string{"red", "green", "blue", "grey"}[n%4] }
+			return fmt.Sprintf("/shop?colour=%s&lid=%s&base=%s&knob=%s&foot=%s&rim=%s", word(i), word(i/4), word(i/16), word(i/64), word(i/256), word(i/1024))
+		}, false, 1000, outcome.TrapPattern},
 		{"UUIDs", func(i int) string { return fmt.Sprintf("/u/%08x-41d4-e29b-a716-9a%010d/", i*7919, i) }, false, 450, outcome.TrapPattern},
 	} {
 		f := newFilter(t, Options{Seeds: seeds(t, "http://h.example/")})
 		passed, first := 0, outcome.None
-		for i := range 1000 {
+		for i := range 1100 {
 			url := "http://h.example" + c.url(i)
 			if len(url) > weburl.MaxLength {
 				break
