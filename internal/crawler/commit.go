@@ -44,11 +44,12 @@ type committer struct {
 
 // Progress is what the store knows about the crawl as a whole: one value, rewritten by every step.
 type Progress struct {
-	Archive warc.Position    `json:"archive"`
-	Streams map[string]int64 `json:"streams"` // end of each stream by name
-	Counts  meter.Snapshot   `json:"counts"`
-	Seq     int64            `json:"seq"`   // of fetch records
-	Seeds   []string         `json:"seeds"` // where seeds moved to
+	Archive warc.Position         `json:"archive"`
+	Streams map[string]int64      `json:"streams"`        // end of each stream by name
+	Sums    map[string]jobdir.Sum `json:"sums,omitempty"` // of each stream up to its end, where known
+	Counts  meter.Snapshot        `json:"counts"`
+	Seq     int64                 `json:"seq"`   // of fetch records
+	Seeds   []string              `json:"seeds"` // where seeds moved to
 }
 
 var progressKey = store.Key{Partition: store.Global, Space: store.Meta, ID: []byte("progress")}
@@ -366,8 +367,11 @@ func (k *committer) writeProgress(b *store.Batch) error {
 	if p.Streams == nil {
 		p.Streams = map[string]int64{}
 	}
+	if p.Sums == nil {
+		p.Sums = map[string]jobdir.Sum{}
+	}
 	for name, s := range c.streams() { // one that is not open in this run keeps its end
-		p.Streams[name] = s.Offset()
+		p.Streams[name], p.Sums[name] = s.Offset(), s.Sum()
 	}
 	return p.save(b)
 }

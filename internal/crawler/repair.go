@@ -65,6 +65,7 @@ func (r *Repair) Commit(o frontier.Options) error {
 			return err
 		}
 	}
+	r.Progress.Sums = nil // the streams are rewritten; the next run reads them
 	if err := r.Progress.save(b); err != nil {
 		return err
 	}

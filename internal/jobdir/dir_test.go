@@ -204,7 +204,7 @@ func (f *faultFile) Sync() error {
 
 func mustStream(t *testing.T, d *Dir, name string, at int64) *Stream {
 	t.Helper()
-	s, err := d.OpenStream(name, at)
+	s, err := d.OpenStream(name, at, Sum{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func TestStreamReturnsToItsOffset(t *testing.T) {
 	if got := content(t, d.Pages()); got != pagesHeader+"one\ntwo\n" || int64(len(got)) != end {
 		t.Errorf("%q up to %d", got, end)
 	}
-	if _, err := d.OpenStream(PagesName, end+1); !errors.Is(err, ErrShort) {
+	if _, err := d.OpenStream(PagesName, end+1, Sum{}); !errors.Is(err, ErrShort) {
 		t.Errorf("a stream that lost lines: %v", err)
 	}
 	if got := content(t, d.Pages()); int64(len(got)) != end {
@@ -298,7 +298,7 @@ func TestStreamFaults(t *testing.T) {
 		}
 	}
 	disk.failSyncDir = true
-	if _, err := d.OpenStream(LinksName, 0); !errors.Is(err, syscall.EIO) {
+	if _, err := d.OpenStream(LinksName, 0, Sum{}); !errors.Is(err, syscall.EIO) {
 		t.Errorf("a stream whose name may be lost: %v", err)
 	}
 }
@@ -342,7 +342,7 @@ func TestSortIndex(t *testing.T) {
 		part := content(t, d.Path(IndexPartName))
 		os.WriteFile(d.Path(IndexPartName), []byte(part+"torn li"), 0o644)
 		os.WriteFile(d.Index()+".9"+runSuffix, []byte("left by a crash"), 0o644)
-		if err := d.SortIndex(context.Background(), minSortMemory); err != nil {
+		if err := d.SortIndex(context.Background(), minSortMemory, s.Sum()); err != nil {
 			t.Fatal(err)
 		}
 		slices.Sort(lines)
@@ -358,6 +358,57 @@ func TestSortIndex(t *testing.T) {
 	}
 }
 
+// An altered byte is noticed wherever it is read again: in the part, in a temporary run, or on opening.
+func TestAlteredBytesAreNoticed(t *testing.T) {
+	disk := &flippingFS{}
+	d := mustOpen(t, t.TempDir(), Options{FS: disk})
+	s := mustStream(t, d, IndexPartName, 0)
+	for i := range 3000 {
+		s.Append(fmt.Appendf(nil, "org,example)/%d 2026 {}\n", i*7919%3000))
+	}
+	sum, end := s.Sum(), s.Offset()
+	s.Close()
+	for _, suffix := range []string{partSuffix, ".1" + runSuffix} {
+		disk.flip = suffix
+		if err := d.SortIndex(context.Background(), minSortMemory, sum); !errors.Is(err, ErrAltered) {
+			t.Errorf("a bit of %s: %v", suffix, err)
+		}
+	}
+	disk.flip = ""
+	if err := d.SortIndex(context.Background(), minSortMemory, Sum{end + 1, sum.CRC}); !errors.Is(err, ErrShort) {
+		t.Errorf("a lost line: %v", err)
+	}
+	if s, err := d.OpenStream(IndexPartName, end, Sum{}); err != nil || s.Sum() != sum {
+		t.Errorf("read again: %v", err)
+	} else if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// flippingFS reads one wrong bit from files whose names end so.
+type flippingFS struct {
+	osFS
+	flip string
+}
+
+type flippingFile struct{ File }
+
+func (f *flippingFS) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
+	file, err := f.osFS.OpenFile(name, flag, perm)
+	if err == nil && f.flip != "" && flag == os.O_RDONLY && strings.HasSuffix(name, f.flip) {
+		file = flippingFile{file}
+	}
+	return file, err
+}
+
+func (f flippingFile) Read(p []byte) (int, error) {
+	n, err := f.File.Read(p)
+	if n > 0 {
+		p[n/2] ^= 1
+	}
+	return n, err
+}
+
 func TestSortIndexStopsCleanly(t *testing.T) {
 	disk := &faultFS{}
 	d := mustOpen(t, t.TempDir(), Options{FS: disk})
@@ -367,12 +418,12 @@ func TestSortIndexStopsCleanly(t *testing.T) {
 	os.WriteFile(d.Index(), []byte("old\n"), 0o644)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := d.SortIndex(ctx, 0); !errors.Is(err, context.Canceled) {
+	if err := d.SortIndex(ctx, 0, Sum{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	for _, fail := range []*bool{&disk.failWrite, &disk.failSync, &disk.failRename} {
 		*fail = true
-		if err := d.SortIndex(context.Background(), 0); err == nil {
+		if err := d.SortIndex(context.Background(), 0, s.Sum()); err == nil {
 			t.Error("no error")
 		}
 		*fail = false

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
@@ -32,16 +33,17 @@ const (
 // old file stays until the new one is whole and durable; the part is not touched. A last line without an
 // end is left out.
 func SortIndex(ctx context.Context, path string, memory int64) error {
-	return sortFile(ctx, osFS{}, path, memory)
+	return sortFile(ctx, osFS{}, path, memory, Sum{})
 }
 
-// SortIndex makes indexes/index.cdxj, as the function of that name does.
-func (d *Dir) SortIndex(ctx context.Context, memory int64) error {
-	return sortFile(ctx, d.fs, d.Index(), memory)
+// SortIndex makes indexes/index.cdxj, as the function of that name does. When the part is not what its Sum says, the
+// error is ErrAltered and the old file stays.
+func (d *Dir) SortIndex(ctx context.Context, memory int64, part Sum) error {
+	return sortFile(ctx, d.fs, d.Index(), memory, part)
 }
 
-func sortFile(ctx context.Context, fsys FS, path string, memory int64) error {
-	s := sorter{ctx: ctx, fs: fsys, path: path, memory: max(memory, minSortMemory)}
+func sortFile(ctx context.Context, fsys FS, path string, memory int64, part Sum) error {
+	s := sorter{ctx: ctx, fs: fsys, path: path, memory: max(memory, minSortMemory), part: part}
 	if memory == 0 {
 		s.memory = DefaultSortMemory
 	}
@@ -61,8 +63,21 @@ type sorter struct {
 	fs     FS
 	path   string
 	memory int64
+	part   Sum
 	runs   []string
 	serial int
+
+	// Of all lines, in any order: what was read of the part, and what came out at the end. They differ when a bit
+	// changed on its way through the runs.
+	in, out tally
+}
+
+// tally is a sum over lines that does not depend on their order.
+type tally struct{ lines, sum uint64 }
+
+func (t *tally) add(line []byte) {
+	t.lines++
+	t.sum += uint64(crc32.Checksum(line, castagnoli))
 }
 
 func (s *sorter) sort() error {
@@ -70,13 +85,21 @@ func (s *sorter) sort() error {
 	if err != nil {
 		return err
 	}
-	err = s.makeRuns(in)
+	part := &summed{r: in, left: s.part.End}
+	err = s.makeRuns(part)
+	switch {
+	case err != nil:
+	case part.left > 0:
+		err = fmt.Errorf("%s%s: %w", s.path, partSuffix, ErrShort)
+	case part.crc != s.part.CRC:
+		err = fmt.Errorf("%s%s: %w", s.path, partSuffix, ErrAltered)
+	}
 	if err = errors.Join(err, in.Close()); err != nil {
 		return err
 	}
 	for len(s.runs) > mergeWidth {
 		group := s.runs[:mergeWidth]
-		name, err := s.writeRun(func(w io.Writer) error { return s.merge(w, group) })
+		name, err := s.writeRun(func(w io.Writer) error { return s.merge(w, group, new(tally)) })
 		if err != nil {
 			return err
 		}
@@ -87,7 +110,10 @@ func (s *sorter) sort() error {
 		}
 		s.runs = append(s.runs[mergeWidth:], name)
 	}
-	tmp, err := s.writeRun(func(w io.Writer) error { return s.merge(w, s.runs) })
+	tmp, err := s.writeRun(func(w io.Writer) error { return s.merge(w, s.runs, &s.out) })
+	if err == nil && s.in != s.out {
+		err = fmt.Errorf("%s: a temporary file beside it: %w", s.path, ErrAltered)
+	}
 	if err != nil {
 		return err
 	}
@@ -95,6 +121,20 @@ func (s *sorter) sort() error {
 		return err
 	}
 	return s.fs.SyncDir(filepath.Dir(s.path))
+}
+
+// summed is a reader that sums up its first bytes.
+type summed struct {
+	r    io.Reader
+	left int64 // bytes still to come
+	crc  uint32
+}
+
+func (s *summed) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	k := min(int64(n), s.left)
+	s.crc, s.left = crc32.Update(s.crc, castagnoli, p[:k]), s.left-k
+	return n, err
 }
 
 // makeRuns cuts the input into sorted runs. A third of the memory is for the bytes of the lines and the
@@ -129,6 +169,7 @@ func (s *sorter) makeRuns(in io.Reader) error {
 		if len(line) > cap(text) {
 			text = make([]byte, 0, len(line)) // one line larger than the whole buffer
 		}
+		s.in.add(line)
 		text = append(text, line...)
 		lines = append(lines, text[len(text)-len(line):])
 	}
@@ -165,8 +206,8 @@ func (s *sorter) writeRun(write func(io.Writer) error) (string, error) {
 	return name, errors.Join(err, f.Close())
 }
 
-// merge writes the lines of the named runs in order.
-func (s *sorter) merge(w io.Writer, names []string) (err error) {
+// merge writes the lines of the named runs in order, and counts them.
+func (s *sorter) merge(w io.Writer, names []string, out *tally) (err error) {
 	var h runHeap
 	for _, name := range names {
 		f, openErr := s.fs.OpenFile(name, os.O_RDONLY, 0)
@@ -186,6 +227,7 @@ func (s *sorter) merge(w io.Writer, names []string) (err error) {
 		if n%ctxEvery == 0 && s.ctx.Err() != nil {
 			return s.ctx.Err()
 		}
+		out.add(h[0].line)
 		if _, err := w.Write(h[0].line); err != nil {
 			return err
 		}

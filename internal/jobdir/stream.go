@@ -3,6 +3,8 @@ package jobdir
 import (
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"os"
 	"path/filepath"
 )
@@ -11,10 +13,21 @@ import (
 var (
 	// ErrShort: the file is shorter than the offset, so lines that the state knows are gone.
 	ErrShort = errors.New("file is shorter than its committed length")
+	// ErrAltered: what is read is not what was written.
+	ErrAltered = errors.New("damaged: not what was written")
 	// ErrPoisoned: an earlier fsync or clean-up failed, so what is on disk is not known. Open again.
 	ErrPoisoned = errors.New("stream failed earlier and must be opened again")
 	errTorn     = errors.New("lines must end with a line end")
 )
+
+// Sum is what a stream held up to End: the CRC-32C of it. The zero Sum says nothing.
+type Sum struct {
+	End int64  `json:"end"`
+	CRC uint32 `json:"crc"`
+}
+
+// castagnoli is CRC-32C (RFC 3720), which processors compute; it never changes.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // pagesHeader is the first line of pages.jsonl (WACZ 1.1.1, pages).
 const pagesHeader = `{"format":"json-pages-1.0","id":"pages","title":"All Pages"}` + "\n"
@@ -33,17 +46,21 @@ type Stream struct {
 	path   string
 	file   File
 	offset int64
-	dirty  bool // bytes that are not synced
+	crc    uint32 // of what is before offset
+	dirty  bool   // bytes that are not synced
 	bad    error
 }
 
 // OpenStream opens a stream of the folder, such as PagesName, at a committed offset: what lies behind it is
 // cut off. At 0 it begins afresh, with the header line where the format has one. All of that is durable when it
 // returns, so any offset it gives may be committed. When the file is shorter than the offset the error is
-// ErrShort and nothing was changed.
-func (d *Dir) OpenStream(name string, at int64) (*Stream, error) {
-	s := &Stream{fs: d.fs, path: d.Path(name), offset: at}
+// ErrShort and nothing was changed. known is the Sum committed with the offset; without it the file is read.
+func (d *Dir) OpenStream(name string, at int64, known Sum) (*Stream, error) {
+	s := &Stream{fs: d.fs, path: d.Path(name), offset: at, crc: known.CRC}
 	err := s.open()
+	if err == nil && at != known.End {
+		s.crc, err = s.sum()
+	}
 	if err == nil && at == 0 {
 		err = s.begin(header(name))
 	}
@@ -90,6 +107,17 @@ func (s *Stream) begin(header string) error {
 	return err
 }
 
+// sum reads the file.
+func (s *Stream) sum() (uint32, error) {
+	f, err := s.fs.OpenFile(s.path, os.O_RDONLY, 0)
+	if err != nil {
+		return 0, err
+	}
+	h := crc32.New(castagnoli)
+	_, err = io.CopyN(h, f, s.offset)
+	return h.Sum32(), errors.Join(err, f.Close())
+}
+
 // Append writes whole lines and returns the offset after them. Nothing is durable before Sync. When writing
 // fails (a full disk) the file is cut back: the stream is as before and the lines can be tried again.
 func (s *Stream) Append(lines []byte) (end int64, err error) {
@@ -108,7 +136,7 @@ func (s *Stream) Append(lines []byte) (end int64, err error) {
 		}
 		return s.offset, fmt.Errorf("append to %s: %w", s.path, err)
 	}
-	s.offset += int64(len(lines))
+	s.offset, s.crc = s.offset+int64(len(lines)), crc32.Update(s.crc, castagnoli, lines)
 	return s.offset, nil
 }
 
@@ -135,6 +163,9 @@ func (s *Stream) poison(cause error) {
 
 // Offset returns the end of what was appended: what to commit after Sync.
 func (s *Stream) Offset() int64 { return s.offset }
+
+// Sum returns the Sum up to Offset.
+func (s *Stream) Sum() Sum { return Sum{s.offset, s.crc} }
 
 // Close syncs and closes the file.
 func (s *Stream) Close() error {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"slices"
 	"strings"
@@ -186,6 +187,11 @@ func (s *crashSim) stateAgrees(pages []jobdir.PageRecord) {
 	}
 	progress, err := crawler.ReadProgress(db)
 	s.check(err)
+	for name, sum := range progress.Sums {
+		if crc := crc32.Checksum(s.read(name), crc32.MakeTable(crc32.Castagnoli)); sum.CRC != crc || sum.End != progress.Streams[name] {
+			s.t.Errorf("%s has the checksum %08x, the state knows %+v", name, crc, sum)
+		}
+	}
 	progress.Streams["archive/"+progress.Archive.File] = progress.Archive.Offset
 	for name, end := range progress.Streams {
 		if size := int64(len(s.read(name))); size != end {

@@ -41,7 +41,10 @@ var faults = []fault{
 	{"failing sync", onKinds(store.OpSync, store.OpSyncDir), store.Action{Err: syscall.EIO}, "system's log"},
 	{"failing change of names", onKinds(store.OpRename, store.OpRemove, store.OpTruncate, store.OpLink), store.Action{Err: syscall.EIO}, "system's log"},
 	{"too many files", onKinds(store.OpCreate, store.OpOpen), store.Action{Err: syscall.EMFILE}, "ulimit -n"},
-	{"no right", onKinds(store.OpCreate, store.OpOpen, store.OpRename, store.OpRemove, store.OpTruncate), store.Action{Err: syscall.EACCES}, "let this user"},
+	// Folders above that cannot be opened are no reason not to crawl: most people may not open all of theirs.
+	{"no right", func(op store.Op) bool {
+		return strings.Contains(op.Name, "/crawl") && onKinds(store.OpCreate, store.OpOpen, store.OpRename, store.OpRemove, store.OpTruncate)(op)
+	}, store.Action{Err: syscall.EACCES}, "let this user"},
 	{"failing read", onKinds(store.OpRead), store.Action{Err: syscall.EIO}, "system's log"},
 	// Of log and manifest the engine cannot tell a wrong bit at the end from a write that was torn.
 	{"wrong bit", func(op store.Op) bool {
@@ -117,8 +120,9 @@ func (s *faultSim) runWith(n int, lasting bool) {
 	r, err := s.session(soft, context.Background(), &line{to: s.web.Dial})
 	s.disk.Follow(nil)
 	s.hits += hits
-	if err == nil && r.Err == nil {
-		return // it did no harm, or did not come up
+	if err == nil && r.Err == nil { // it did no harm, or did not come up
+		s.archiveAgrees(records[jobdir.PageRecord](s.crashSim, jobdir.PagesName), records[jobdir.FetchRecord](s.crashSim, jobdir.FetchesName))
+		return
 	}
 	s.crashes = append(s.crashes, time.Now())
 	s.stopped++

@@ -313,7 +313,7 @@ func (n *Node) openOutputs() error {
 		if name == jobdir.LinksName && !n.opt.Config.Has("links") {
 			continue
 		}
-		if *s, err = n.dir.OpenStream(name, progress.Streams[name]); err != nil {
+		if *s, err = n.dir.OpenStream(name, progress.Streams[name], progress.Sums[name]); err != nil {
 			return err
 		}
 		n.closeLater(*s)

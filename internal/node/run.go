@@ -119,7 +119,7 @@ func (n *Node) Finish(r *Result, exitCode int, resume string) error {
 		return nil
 	}
 	n.facts.Strangers = n.hosts.strangers()
-	err := n.dir.SortIndex(context.Background(), 0)
+	err := n.dir.SortIndex(context.Background(), 0, n.parts.Index.Sum())
 	if err == nil {
 		err = n.facts.save(n.db)
 	}

@@ -56,7 +56,7 @@ func remedy(err error, dir string) string {
 		return "allow more open files (ulimit -n), then run the same command"
 	case is(syscall.EACCES, syscall.EPERM, syscall.EROFS):
 		return "let this user write there, then run the same command"
-	case is(store.ErrCorrupt, urlseen.ErrCorrupt, jobdir.ErrShort, warc.ErrShort):
+	case is(store.ErrCorrupt, urlseen.ErrCorrupt, jobdir.ErrShort, jobdir.ErrAltered, warc.ErrShort):
 		return fmt.Sprintf("`decorum check %s` names all that is damaged; a checkpoint may go on in its place", dir)
 	case is(syscall.EIO):
 		return "see what the system's log says about the disk, then run the same command"
