@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
 
@@ -16,7 +17,7 @@ import (
 )
 
 // zone is a name server in memory. Of each name it has the answers to the first question, the second and so on, the last of which
-// stays: addresses, separated by blanks, or "=" and the name it is an alias of. All live for a second.
+// stays: addresses, separated by blanks, or "=" and the name it is an alias of; "!" is a failure and "?" silence. All live for a second.
 type zone struct {
 	names map[string][]string
 
@@ -40,8 +41,8 @@ func (z *zone) dial(_ context.Context, network, _ string) (net.Conn, error) {
 			return
 		}
 		m.Response, m.RecursionAvailable, m.Additionals = true, true, nil
-		z.answer(&m)
-		if reply, err := m.Pack(); err == nil {
+		if z.answer(&m) {
+			reply, _ := m.Pack()
 			_, _ = server.Write(reply)
 		}
 		_, _ = server.Read(buf) // until the client hangs up
@@ -49,20 +50,28 @@ func (z *zone) dial(_ context.Context, network, _ string) (net.Conn, error) {
 	return client, nil
 }
 
-func (z *zone) answer(m *dnsmessage.Message) {
+// answer completes the reply, unless there is none.
+func (z *zone) answer(m *dnsmessage.Message) bool {
 	q := m.Questions[0]
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	name := strings.TrimSuffix(q.Name.String(), ".")
 	z.asked[name+q.Type.String()]++
 	nth := z.asked[name+q.Type.String()]
-	for {
+	for range 20 { // aliases
 		answers := z.names[name]
 		if answers == nil {
 			m.RCode = dnsmessage.RCodeNameError
-			return
+			return true
 		}
 		answer := answers[min(nth, len(answers))-1]
+		switch answer {
+		case "!":
+			m.RCode = dnsmessage.RCodeServerFailure
+			return true
+		case "?":
+			return false
+		}
 		h := dnsmessage.ResourceHeader{Name: dnsmessage.MustNewName(name + "."), Class: dnsmessage.ClassINET, TTL: 1}
 		alias, ok := strings.CutPrefix(answer, "=")
 		if ok {
@@ -78,8 +87,9 @@ func (z *zone) answer(m *dnsmessage.Message) {
 				m.Answers = append(m.Answers, dnsmessage.Resource{Header: h, Body: &dnsmessage.AAAAResource{AAAA: a.As16()}})
 			}
 		}
-		return
+		return true
 	}
+	return true
 }
 
 // private are addresses that are refused, in every form in which a link can have them.
@@ -341,6 +351,43 @@ func TestAllowNetIsPrecise(t *testing.T) {
 					}
 				}
 				s.judgeDials(t, allowed...)
+			})
+		})
+	}
+}
+
+// Names without addresses end, each in its way, and keep nobody waiting.
+func TestNamesWithoutAddresses(t *testing.T) {
+	for name, c := range map[string]struct {
+		answers []string
+		outcome string // of the seed
+	}{
+		"no such name":    {nil, "dns_not_found"},
+		"no address":      {[]string{" "}, "dns_not_found"},
+		"failure":         {[]string{"!"}, "dns_failure"},
+		"silence":         {[]string{"?"}, "dns_failure"},
+		"alias in a loop": {[]string{"=evil.museum"}, "dns_failure"},
+		"failure once":    {[]string{"!", "!", "!", "!", "93.184.0.1"}, "ok"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, func(t *testing.T) {
+				s := newStage(t)
+				s.cfg.Concurrency, s.seeds = 2, []string{"http://evil.museum/", "http://good.museum/0"}
+				names := map[string][]string{"good.museum": {"93.184.0.2"}}
+				if c.answers != nil {
+					names["evil.museum"] = c.answers
+				}
+				s.dns = newZone(names).dial
+				s.at("evil.museum", netip.MustParseAddr("93.184.0.1"), site(map[string]act{"/": html("evil")}))
+				good := s.at("good.museum", netip.MustParseAddr("93.184.0.2"), goodSite())
+				s.run()
+				s.judgeGood(t, good)
+				if p := s.pages()["http://evil.museum/"]; p.Outcome != c.outcome {
+					t.Errorf("the page is %q, want %q", p.Outcome, c.outcome)
+				}
+				if took := time.Since(s.start); took > 10*time.Minute {
+					t.Errorf("the crawl took %v", took)
+				}
 			})
 		})
 	}
