@@ -152,7 +152,10 @@ func TestProxyTroubleLosesNothing(t *testing.T) {
 		p.behind()
 		up := p.dial
 		p.dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			if len(p.got()) >= 2 {
+			p.toy.mu.Lock()
+			gone := len(p.got()) >= 2
+			p.toy.mu.Unlock()
+			if gone {
 				return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 			}
 			return up(ctx, network, addr)
