@@ -71,7 +71,7 @@ func (o *RepairOptions) EnsureDefaults() {
 //     next run fetches them. So are pages that shared the body of such a page.
 //   - Damaged lines are kept aside and dropped; of a page line, its page is queued again. In fetches.jsonl a number
 //     remains of a line, and exchanges whose record is lost are marked.
-//   - The index is made anew from the archive, and summary.json from the state.
+//   - The index is made anew from the archive, summary.json and, if it is damaged, the seen-set from the state.
 //
 // Everything is prepared beside the folder's files first; then one batch of the state decides, and with it what is left to do
 // is on record. A repair that is interrupted before has changed nothing, and one that is interrupted

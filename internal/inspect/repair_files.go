@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,8 +11,11 @@ import (
 	"path/filepath"
 	"strings"
 
+	"decorum/internal/frontier"
 	"decorum/internal/jobdir"
+	"decorum/internal/store"
 	"decorum/internal/urlseen"
+	"decorum/internal/weburl"
 )
 
 // streamNames are the streams that the state knows the ends of.
@@ -46,22 +50,61 @@ func size(e fs.DirEntry) int64 {
 	return info.Size()
 }
 
-// strayRuns removes runs of the seen-set that were not taken over, or not removed after their merge.
+// strayRuns removes runs of the seen-set that were not taken over, or not removed after their merge. A seen-set that is damaged is
+// made anew.
 func (r *repairer) strayRuns() error {
 	files, err := filepath.Glob(filepath.Join(r.f.Path(seenName), "*.run"))
 	if err != nil {
 		return err
 	}
 	seen, err := urlseen.Open(urlseen.Options{DB: r.f.db, Dir: r.f.Path(seenName), Partitions: r.f.facts.Partitions, ReadOnly: true})
+	if err == nil {
+		if n := len(files) - seen.Stats().Runs; n > 0 {
+			r.step(step{Do: doSeen, Name: seenName})
+			r.act(seenName, jobdir.Int{}, 0, "%s unknown to the state; removed", count(n, "run"))
+		}
+		if !r.rep.Before.OK {
+			err = seen.Verify(context.Background())
+		}
+		err = errors.Join(err, seen.Close())
+	}
 	if err != nil {
-		return nil // check has said so
+		r.step(step{Do: doRebuild, Name: seenName})
+		r.act(seenName, jobdir.Int{}, 0, "%v; made anew from the queues and the pages", err)
 	}
-	known := seen.Stats().Runs
-	if n := len(files) - known; n > 0 {
-		r.step(step{Do: doSeen, Name: seenName})
-		r.act(seenName, jobdir.Int{}, 0, "%s unknown to the state; removed", count(n, "run"))
+	return nil
+}
+
+// eachKnown calls yield for each URL that the crawl knows: those it is done with, and those that wait. That is what the seen-set
+// holds.
+func (f *folder) eachKnown(yield func(urlseen.Key) error) error {
+	var bad error
+	scan := func(p store.Partition, s store.Space, visit func(id, value []byte) error) {
+		if bad == nil {
+			err := f.db.Scan(store.Range{Partition: p, Space: s}, func(id, value []byte) bool {
+				bad = visit(id, value)
+				return bad == nil
+			})
+			bad = errors.Join(bad, err)
+		}
 	}
-	return seen.Close()
+	for p := range store.Partition(f.facts.Partitions) {
+		items := func(_, value []byte) error {
+			list, err := frontier.DecodeItems(value)
+			for i := 0; err == nil && i < len(list); i++ {
+				err = yield(urlseen.Key{Partition: p, FP: list[i].FP})
+			}
+			return err
+		}
+		scan(p, store.Front, items)
+		scan(p, store.Ready, items)
+		scan(p, store.Page, func(id, _ []byte) error {
+			var fp weburl.Fingerprint
+			copy(fp[:], id)
+			return yield(urlseen.Key{Partition: p, FP: fp})
+		})
+	}
+	return bad
 }
 
 // tails cuts what lies behind the ends that the state knows.

@@ -47,6 +47,7 @@ const (
 	doKeep    = "keep"    // move Name into the folder of the repair
 	doRemove  = "remove"
 	doSeen    = "seen"    // remove runs that the seen-set does not know
+	doRebuild = "rebuild" // make the seen-set anew
 	doIndex   = "index"   // sort the index
 	doSummary = "summary" // write summary.json
 )
@@ -129,6 +130,9 @@ func (r *repairer) do(s *step) error {
 			return err
 		}
 		return seen.Close()
+	case doRebuild:
+		_, err := urlseen.Rebuild(urlseen.Options{DB: r.f.db, Dir: name, Partitions: r.f.facts.Partitions}, r.f.eachKnown)
+		return err
 	case doIndex:
 		return jobdir.SortIndex(context.Background(), name, 0)
 	case doSummary:

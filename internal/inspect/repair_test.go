@@ -2,6 +2,7 @@ package inspect_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +17,7 @@ import (
 	"decorum/internal/inspect"
 	"decorum/internal/jobdir"
 	"decorum/internal/simweb"
+	"decorum/internal/store"
 	"decorum/internal/warc"
 )
 
@@ -515,5 +517,47 @@ func TestRepairOfNoCrawl(t *testing.T) {
 		if _, err := inspect.Repair(p, inspect.RepairOptions{}); err == nil {
 			t.Errorf("%s: no error", p)
 		}
+	}
+}
+
+// TestSeenSetIsMadeAnew damages the seen-set of a crawl that was stopped half way: what it held is known from queues and pages.
+func TestSeenSetIsMadeAnew(t *testing.T) {
+	s := newSite(t, small())
+	s.dir = filepath.Join(t.TempDir(), "site.crawl")
+	synctest.Test(t, func(t *testing.T) {
+		n := s.open(t)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		r, err := n.Run(ctx, context.Background())
+		if err := errors.Join(err, n.Finish(&r, 130, "decorum crawl"), n.Close()); err != nil || r.Summary.QueuedLeft == 0 {
+			t.Fatal(err, r.Summary.QueuedLeft)
+		}
+	})
+	before := mustCheck(t, s.dir)
+	db, err := store.Open(store.Options{Dir: filepath.Join(s.dir, "state", "db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := db.NewBatch()
+	b.Set(store.Key{Partition: store.Global, Space: store.Seen, ID: []byte("manifest")}, []byte("?"))
+	if err := errors.Join(b.Commit(true), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	r := mustRepair(t, s.dir)
+	if !r.OK || r.Again > 0 || len(r.Actions) != 1 {
+		t.Fatal(repairText(r))
+	}
+	seen := func(r inspect.CheckReport) string {
+		i := slices.IndexFunc(r.Parts, func(p inspect.CheckPart) bool { return p.Name == "state" })
+		text, _, _ := strings.Cut(r.Parts[i].Text, ",")
+		return text
+	}
+	if seen(before) != seen(r.After) {
+		t.Errorf("%s, before %s", seen(r.After), seen(before))
+	}
+	whole := crawledSite(t, small())
+	s.resume(t, s.dir)
+	if got, want := len(pageURLs(t, s.dir)), len(pageURLs(t, whole.dir)); got < want {
+		t.Errorf("%d pages, want %d", got, want)
 	}
 }
