@@ -118,7 +118,7 @@ type auditor struct {
 	lost    map[int64]bool // exchanges of which a repair left the number
 	lostSeq int64          // the last of them
 	blind   int64          // fetches whose robots.txt may be among them
-	parted  int64          // exchanges whose record in the archive, or whose page, is lost
+	parted  map[int64]bool // exchanges whose record in the archive, or whose page, is lost
 	lastRun int
 	tail    []Breach // of a folder in use: perhaps only not written yet
 }
@@ -141,7 +141,7 @@ type urlTrail struct {
 
 func newAuditor(f *folder, dir string) *auditor {
 	a := &auditor{f: f, hosts: map[string]*hostTrail{}, addrs: map[string]int64{}, urls: map[xxh3.Uint128]urlTrail{},
-		exempt: map[string]int64{}, lost: map[int64]bool{}}
+		exempt: map[string]int64{}, lost: map[int64]bool{}, parted: map[int64]bool{}}
 	a.rep.Dir, a.rep.InUse, a.rep.Broken, a.rep.Rows = dir, f.inUse != nil, map[string]int64{}, []HostRow{}
 	if f.broken != nil {
 		a.note("the state cannot be opened (%v): uncommitted lines cannot be told from others", f.broken)
@@ -282,7 +282,7 @@ func (a *auditor) totals(r *jobdir.FetchRecord) {
 	p := &a.rep
 	p.Contacts++
 	if r.Lost != "" {
-		a.parted++
+		a.parted[r.Seq] = true
 	}
 	switch r.Kind {
 	case jobdir.KindRobots:

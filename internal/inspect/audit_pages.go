@@ -89,7 +89,7 @@ func (a *auditor) contactless(p *pageLine) bool {
 // skipPage passes over a page record that belongs to no exchange.
 func (a *auditor) skipPage(p *pageLine) {
 	a.pages.held = false
-	if !a.contactless(p) && !a.lost[p.Seq] {
+	if !a.contactless(p) && !a.lost[p.Seq] && !a.parted[p.Seq] {
 		a.breach(BreachPages, &jobdir.FetchRecord{Seq: p.Seq, Host: p.Host, URL: p.URL},
 			"line %d of pages.jsonl is of exchange %d, which is not on record", a.pages.at, p.Seq)
 	}

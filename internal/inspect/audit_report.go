@@ -37,8 +37,8 @@ func (a *auditor) finish() {
 	if rep.InUse {
 		a.note("%v: audited is what is on disk", a.f.inUse)
 	}
-	if a.parted > 0 {
-		a.note("of %s a repair found archive or page record damaged: they were audited without", count(a.parted, "exchange"))
+	if n := len(a.parted); n > 0 {
+		a.note("of %s a repair found archive or page record damaged: they were audited without", count(n, "exchange"))
 	}
 	if n := len(a.lost); n > 0 {
 		a.note("of %s a repair left the number alone: they could not be audited, and %s may have gone by a robots.txt that was among them",
@@ -52,7 +52,7 @@ func (a *auditor) leftovers() {
 	if a.f.committed() && a.seq != a.f.progress.Seq {
 		a.breach(BreachState, nil, "the state counts %s, the record ends with number %d", count(a.f.progress.Seq, "exchange"), a.seq)
 	}
-	if left := len(a.archive.entries); left > len(a.lost) && !a.rep.InUse {
+	if left := len(a.archive.entries); left > len(a.lost)+len(a.parted) && !a.rep.InUse {
 		a.breach(BreachArchive, nil, "the archive holds %s that fetches.jsonl does not know", count(left, "exchange"))
 	}
 }

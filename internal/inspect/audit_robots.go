@@ -91,6 +91,10 @@ func (t *robotsTrail) learn(r *jobdir.FetchRecord, u weburl.URL, place capture, 
 	o, _ := outcome.Parse(r.Outcome)
 	c := robotsCopy{version: allowAll, at: r.EndTS, url: u, place: place}
 	switch {
+	case r.Lost == jobdir.LostCapture:
+		for _, name := range names {
+			t.origin(name).may(robotsCopy{at: r.EndTS, url: u}) // nobody knows what it said, or where it led
+		}
 	case o.Class() == outcome.ClassFailed:
 		t.failed(names)
 	case r.Status >= 200 && r.Status < 300:
@@ -101,10 +105,6 @@ func (t *robotsTrail) learn(r *jobdir.FetchRecord, u weburl.URL, place capture, 
 		t.had(names, u, c)
 		if delay, ok := rules.Delay(); ok && r.For == "" {
 			owed = delay.Milliseconds()
-		}
-	case r.Status >= 300 && r.Status < 400 && r.Lost != "":
-		for _, name := range names {
-			t.origin(name).may(robotsCopy{at: r.EndTS, url: u}) // nobody knows where it led
 		}
 	case r.Status >= 300 && r.Status < 400:
 		return 0, t.redirected(names, r, c, archived)

@@ -30,7 +30,7 @@ type folderCheck struct {
 	inFetches  int64 // exchanges on record with a response
 	inIndex    int64
 	fetchLines int64
-	lostLines  int64 // of those, with nothing but a number since a repair
+	lostLines  int64 // of those, with nothing but a number since a repair, or without a record that agrees
 	pageLines  int64
 	indexSum   sum // of the lines of the index as written
 	pageSum    sum // of what page records say
@@ -283,7 +283,7 @@ func (k *folderCheck) checkFetches() error {
 			return
 		}
 		k.fetchLines++
-		if r.Type == "lost" {
+		if r.Type == "lost" || r.Lost == jobdir.LostCapture {
 			k.lostLines++
 		}
 		if o, _ := outcome.Parse(r.Outcome); r.Status != 0 && o != outcome.None && r.Lost != jobdir.LostCapture {

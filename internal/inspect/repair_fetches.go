@@ -81,12 +81,15 @@ func (m *mending) mark(r *jobdir.FetchRecord) string {
 	if p != nil && r.Kind == jobdir.KindSitemap {
 		p.kind = frontier.Sitemap
 	}
-	if o, _ := outcome.Parse(r.Outcome); m.archived && r.Type == "fetch" && r.Status != 0 && o != outcome.None && r.Lost != jobdir.LostCapture {
-		key := m.captureKey(r.URL, r.TS)
-		if m.captures[key] == 0 {
-			return jobdir.LostCapture
+	if m.archived && r.Type == "fetch" && r.Lost != jobdir.LostCapture {
+		o, _ := outcome.Parse(r.Outcome)
+		answered, key := r.Status != 0 && o != outcome.None, m.captureKey(r.URL, r.TS)
+		if answered != (m.captures[key] > 0) {
+			return jobdir.LostCapture // or the line was altered
 		}
-		m.captures[key]--
+		if answered {
+			m.captures[key]--
+		}
 	}
 	if r.Lost == "" && p != nil && r.Kind != jobdir.KindRobots {
 		return jobdir.LostPage

@@ -2,7 +2,7 @@ package jobdir
 
 // What of an exchange is lost since a repair: FetchRecord.Lost.
 const (
-	LostCapture = "capture" // its record in the archive; and if it was of a page, that is to be fetched again
+	LostCapture = "capture" // its record in the archive, or one of the two was altered; a page is to be fetched again
 	LostPage    = "page"    // its page record, or what its page depends on: it is to be fetched again
 )
 
