@@ -68,6 +68,9 @@ func (g *guard) Create(name string, c vfs.DiskWriteCategory) (File, error) {
 		if err := g.order(name); err != nil {
 			return nil, err
 		}
+		if g.isManifest(name) {
+			return g.createManifest(name, c)
+		}
 		return g.FS.Create(name, c)
 	})
 }
@@ -103,6 +106,11 @@ func (g *guard) Remove(name string) error {
 	return g.named(name, func() error {
 		if err := g.order(name); err != nil {
 			return err
+		}
+		if g.isManifest(name) {
+			if err := g.FS.Remove(name + sumSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
 		}
 		return g.FS.Remove(name)
 	})
